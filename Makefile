@@ -39,8 +39,9 @@ test-packaging: ## unit, Debian package, both under systemd, image, compose.yml,
 test-balancers: ## HAProxy and keepalived before two proxies; ARGS=[haproxy] [keepalived] [address]
 	@dev/test-balancers.sh $(ARGS)
 
-test-topologies: ## replicas, Group Replication and Galera on this machine, through switches, crashes and cuts; ARGS=[--quick] [NAME]...
+test-topologies: ## replicas, Group Replication and Galera on this machine, through switches, crashes and cuts; then before them a proxy; ARGS=[--quick] [NAME]...
 	@dev/test-topology.sh $(ARGS)
+	@dev/test-writer.sh $(ARGS)
 
 test-router: ## Lockstead in front of MySQL Router, which lends connections to sessions in turn
 	@dev/test-router.sh

@@ -2,6 +2,7 @@
 
 mod background;
 mod cluster;
+mod follow;
 mod handover;
 mod inspect;
 mod observing;

@@ -19,6 +19,7 @@ pub mod sql;
 
 pub mod net;
 pub mod observe;
+pub mod servers;
 pub mod state;
 pub mod store;
 

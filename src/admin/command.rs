@@ -103,7 +103,7 @@ pub(super) const HELP: [(&str, &str); 19] = [
         "statements with lock calls by shape, if `digests` is set: calls, answers, times",
     ),
     ("SHOW LEASE", "whether this proxy may grant locks, and how long its own remain certain"),
-    ("SHOW BACKENDS", "servers and lock tables"),
+    ("SHOW BACKENDS", "servers, which of them is the writer, and lock tables"),
     ("SHOW CONFIG", "the settings in force"),
     ("SHOW METRICS", "all metrics, as Prometheus reads them"),
     (

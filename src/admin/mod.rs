@@ -5,6 +5,7 @@
 
 pub mod accounts;
 mod administrator;
+mod backends;
 mod client_queries;
 mod command;
 mod command_text;

@@ -256,36 +256,6 @@ impl Control {
         self.registry.is_draining() || self.registry.is_aside()
     }
 
-    /// Servers and lock tables.
-    pub fn backends(&self) -> AdminTable {
-        const COLUMNS: &[(&str, ColumnKind)] = &[
-            ("cluster", ColumnKind::Text),
-            ("backend", ColumnKind::Text),
-            ("backend_answers", ColumnKind::Text),
-            ("lock_tables", ColumnKind::Text),
-            ("store_answers", ColumnKind::Text),
-        ];
-        let row = |cluster: &ClusterView| {
-            let config = cluster.in_force.config();
-            let store = config.store.as_ref();
-            let renews = cluster.metrics.store_up.get() == 1;
-            let answers = cluster.engine.as_ref().map(|engine| renews && !engine.misses_answers());
-            vec![
-                Cell::text(cluster.name.as_deref()),
-                Cell::Text(config.backend.to_string()),
-                Cell::yes(cluster.reach.problem(&config.backend).is_none()),
-                Cell::text(store.map(|store| format!("{store:?}"))),
-                answers.map_or(Cell::Null, Cell::yes),
-            ]
-        };
-        AdminTable {
-            columns: COLUMNS,
-            cut: false,
-            old: None,
-            rows: self.clusters.iter().map(row).collect(),
-        }
-    }
-
     /// The settings in force, without passwords.
     pub fn config(&self) -> AdminTable {
         const COLUMNS: &[(&str, ColumnKind)] = &[
@@ -329,7 +299,7 @@ impl ClusterView {
     /// `Ok` with its state if its clients are served as they should be; otherwise why not.
     pub fn health(&self) -> Result<&'static str, String> {
         let good = problem(self.engine.as_ref())?;
-        match self.reach.problem(&self.in_force.config().backend) {
+        match self.reach.problem() {
             None => Ok(good),
             Some(why) => Err(why),
         }

@@ -12,7 +12,7 @@ use super::inspect::Readiness;
 use super::parts::Parts;
 use super::sockets::{BoundSocket, Sockets};
 use super::start_error::StartError;
-use super::{inspect, observing, programs, verifiers};
+use super::{follow, inspect, observing, programs, verifiers};
 use crate::admin;
 use crate::backend::learned::LearnedSecrets;
 use crate::backend::own::Credentials;
@@ -36,6 +36,7 @@ use crate::frontend::shared::shapes::Shapes;
 use crate::metrics::Metrics;
 use crate::net::buffers::Buffers;
 use crate::private;
+use crate::servers::find::Following;
 use crate::state::StateDir;
 use crate::store::schema::Installed;
 use crate::types::Flavour;
@@ -54,6 +55,7 @@ pub(super) struct RunningCluster {
     listeners: Vec<(Context, Vec<BoundSocket>)>,
     work: Background,
     account: Credentials,
+    following: Following,
 }
 
 /// An error, if one of the other clusters has the same lock tables.
@@ -122,11 +124,11 @@ impl RunningCluster {
         let bound = bind(&listeners, sockets)?;
         let addresses: Vec<_> =
             bound.iter().flat_map(|(_, sockets)| sockets).map(BoundSocket::address).collect();
-        let config = &listeners[0];
+        let (config, following) = (&listeners[0], Following::begin(&listeners[0]));
         let parts = match config.mode {
-            Mode::Observe => observing::parts(config, name.as_deref()).await?,
+            Mode::Observe => observing::parts(config, name.as_deref(), &following).await?,
             Mode::Durable | Mode::Coexist => {
-                granting(config, name.as_deref(), &addresses[0], registry).await?
+                granting(config, &following, name.as_deref(), &addresses[0], registry).await?
             }
         };
         let Parts {
@@ -150,7 +152,7 @@ impl RunningCluster {
             cluster = name,
             mode = config.mode.name(),
             listen = addresses.join(", "),
-            backend = %config.backend,
+            backend = %following.writer(),
             store = config.store.as_ref().map(tracing::field::debug),
             server,
             version = env!("CARGO_PKG_VERSION"),
@@ -160,9 +162,9 @@ impl RunningCluster {
         metrics.server_info.with_label_values(&[flavour]).set(1);
         let (now, hops) = bound[0].0.both();
         // Without TLS, a login of the proxy's own shows no more than a greeting does.
-        if reach.problem(&now.backend).is_none() && hops.guard().mode().demands() {
+        if reach.problem().is_none() && hops.guard().mode().demands() {
             reach.look(&now, hops.guard(), &account).await;
-            if let Some(why) = reach.problem(&now.backend) {
+            if let Some(why) = reach.problem() {
                 tracing::warn!(cluster = name, "{why}");
             }
         }
@@ -192,7 +194,7 @@ impl RunningCluster {
             Ok((Context { shared, ..context }, sockets))
         };
         let listeners = bound.into_iter().map(each).collect::<Result<_, StartError>>()?;
-        Ok(Self { tables, name, listeners, work, account })
+        Ok(Self { tables, name, listeners, work, account, following })
     }
 
     /// One for each listener.
@@ -226,28 +228,29 @@ impl RunningCluster {
         let watched = reach.clone().watch(move || settings(&other), self.account.clone());
         let accounts = self.contexts().filter_map(|context| {
             let secrets = Arc::clone(&context.shared.as_ref()?.secrets);
-            let store = context.config.store.clone()?;
-            secrets.policy().learns().then_some((store, context.config.connect_timeout, secrets))
+            secrets.policy().learns().then_some((follow::route(context)?, secrets))
         });
         let accounts: Vec<_> = accounts.collect();
         let known = self.contexts().filter_map(|context| {
             let known = context.shared.as_ref()?.programs.clone();
-            Some((context.config.store.clone()?, context.config.connect_timeout, known))
+            Some((follow::route(context)?, known))
         });
         let known: Vec<_> = known.collect();
         let pools: Vec<_> = self.contexts().filter_map(|context| context.shared.clone()).collect();
         let pools = async {
             let mut tended: JoinSet<()> =
                 pools.into_iter().map(|shared| shared.pool.tend()).collect();
-            for (store, limit, known) in known {
-                tended.spawn(programs::tend(store, limit, known));
+            for (route, known) in known {
+                tended.spawn(programs::tend(route, known));
             }
-            for (store, limit, secrets) in accounts {
-                tended.spawn(verifiers::tend(store, limit, secrets));
+            for (route, secrets) in accounts {
+                tended.spawn(verifiers::tend(route, secrets));
             }
             while tended.join_next().await.is_some() {}
         };
-        async { tokio::join!(tended, watched, pools).0 }
+        let contexts: Vec<&Context> = self.contexts().collect();
+        let followed = follow::tend(&contexts);
+        async { tokio::join!(tended, watched, pools, followed).0 }
     }
 
     /// The view of it for administrators.
@@ -278,6 +281,7 @@ impl RunningCluster {
         let (_, hops) = in_force.both();
         let finished = spares.finish(&self.account, hops.guard(), reach);
         let _ = timeout(LAST_MOMENT, finished).await;
+        self.following.end().await;
         self.work.stop().await;
     }
 }
@@ -302,18 +306,20 @@ async fn readiness(config: &Config, name: Option<&str>) -> Result<Readiness, Sta
 /// The start of a proxy that keeps rows.
 async fn granting(
     config: &Config,
+    following: &Following,
     name: Option<&str>,
     address: &str,
     registry: &Registry,
 ) -> Result<Parts, StartError> {
     let store = config.store()?.clone();
-    let readiness = readiness(config, name).await?;
+    let readiness = readiness(&following.found(config).await?, name).await?;
+    let writer = following.writer();
     let shares = config.pooling.of_cluster;
     if let Some(why) = readiness.cannot_share().filter(|_| shares) {
         return Err(StartError::NoPool(why));
     }
     if let Some(why) = readiness.unfit_lender(config) {
-        return Err(StartError::Lent { backend: config.backend.to_string(), why });
+        return Err(StartError::Lent { backend: writer.to_string(), why });
     }
     for warning in readiness.warnings.iter().chain(&readiness.closed) {
         tracing::warn!(cluster = name, "{warning}");
@@ -322,6 +328,7 @@ async fn granting(
     let access = Arc::new(StoreAccess {
         url: store.clone(),
         connect_timeout: config.connect_timeout,
+        writer: writer.clone(),
         open: Mutex::default(),
         home: Mutex::default(),
         metrics: Arc::clone(&metrics),
@@ -348,7 +355,7 @@ async fn granting(
         engine,
         gates,
         observer: None,
-        reach: Reach::new(readiness.unreachable, metrics.backend_up.clone()),
+        reach: Reach::new(writer.clone(), readiness.unreachable, metrics.backend_up.clone()),
         finds_tagged: readiness.finds_tagged,
         spares: Spares::new(readiness.connect_timeout),
         metrics,

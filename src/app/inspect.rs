@@ -75,7 +75,7 @@ const NOT_THE_SERVER: &str = "it is a proxy that lends the server's connections 
 const NO_TLS: &str =
     "the server requires TLS (require_secure_transport=ON), and backend_tls = \"off\" uses none";
 
-/// Connects to the store and checks whether it can hold locks; creates the schema if configured.
+/// Connects to the store, at the only server of `config`, and checks whether it can hold locks; creates the schema if configured.
 pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
     let store = config.store()?;
     let refuse = |problem: String| StartError::Store { url: format!("{store:?}"), problem };
@@ -204,7 +204,7 @@ async fn compare_servers(
     url: &StoreUrl,
     store: &mut StoreConnection,
 ) -> Result<Compared, String> {
-    let HostPort { host, port } = &config.backend;
+    let HostPort { host, port } = config.backend();
     let same = |ids| Compared { ids, warning: None, unreachable: None };
     if (host, *port) == (&url.host, url.port) {
         return Ok(same(ConnectionIds::Server));
@@ -212,7 +212,7 @@ async fn compare_servers(
     // The store's demands count as well: it is the same account.
     let demanded = config.backend_tls.of_everybody(&config.tls).or_stricter(&url.tls);
     let tls = demanded.for_store();
-    let there = StoreUrl { host: host.clone(), port: *port, tls, ..url.clone() };
+    let there = StoreUrl { tls, ..url.at(config.backend()) };
     let mut compared = async || {
         let mut backend = StoreConnection::open(&there, config.connect_timeout).await?;
         let same = backend.identity().await? == store.identity().await?
@@ -225,12 +225,12 @@ async fn compare_servers(
         Ok((true, ids)) => Ok(same(ids)),
         Ok((false, _)) => Err(format!(
             "`backend` ({}) is another server: the lock tables must be on the server whose sessions take the locks",
-            config.backend
+            config.backend()
         )),
         Err(e) => {
             let warning = format!(
                 "cannot check whether `backend` ({}) and `store` are the same server, as they must be: {e}",
-                config.backend
+                config.backend()
             );
             let unreachable = matches!(e, StoreError::Connect(_)).then(|| e.to_string());
             Ok(Compared { ids: ConnectionIds::Server, warning: Some(warning), unreachable })

@@ -14,13 +14,21 @@ use crate::config::{Config, ConfigError};
 use crate::engine::start;
 use crate::metrics::Metrics;
 use crate::observe::recorder::Recorder;
+use crate::servers::find::Following;
+use crate::servers::writer::Writer;
 
 /// How long servers wait for each packet of a login by default; this server's setting is not known.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Looks for the server, goes on with the report.
-pub(super) async fn parts(config: &Config, name: Option<&str>) -> Result<Parts, StartError> {
-    let greeted = greet(config).await?;
+pub(super) async fn parts(
+    config: &Config,
+    name: Option<&str>,
+    following: &Following,
+) -> Result<Parts, StartError> {
+    following.found(config).await?;
+    let writer = following.writer();
+    let greeted = greet(config, writer).await?;
     if let Some(warning) = too_old(&greeted) {
         tracing::warn!(cluster = name, "{warning}");
     }
@@ -35,7 +43,7 @@ pub(super) async fn parts(config: &Config, name: Option<&str>) -> Result<Parts, 
     let (observer, recorder) = counters.map(|c| Recorder::start(&dir, c)).ok_or_else(place)??;
     let (engine, gates) = start::none();
     let spares = Spares::new(CONNECT_TIMEOUT);
-    let reach = Reach::new(None, metrics.backend_up.clone());
+    let reach = Reach::new(writer.clone(), None, metrics.backend_up.clone());
     let server = greeted.greeting.version.clone();
     tracing::info!(
         cluster = name,
@@ -59,9 +67,10 @@ pub(super) async fn parts(config: &Config, name: Option<&str>) -> Result<Parts, 
     })
 }
 
-async fn greet(config: &Config) -> Result<Greeted, StartError> {
-    connect(&config.backend, config.connect_timeout, None).await.map_err(|e| StartError::Backend {
-        backend: config.backend.to_string(),
+async fn greet(config: &Config, writer: &Writer) -> Result<Greeted, StartError> {
+    let to = writer.found().await;
+    connect(&to, config.connect_timeout, None).await.map_err(|e| StartError::Backend {
+        backend: to.backend().to_string(),
         problem: match e {
             GreetError::Refused(frame) => {
                 let text = frame.get(13..).unwrap_or_default();

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
 
-use crate::config::StoreUrl;
 use crate::frontend::shared::programs::KnownPrograms;
+use crate::servers::route::StoreRoute;
+use crate::servers::writer::Destination;
 use crate::sql::lexer::dialect::{Dialect, Multibyte};
 use crate::sql::session::stateful::StatefulNames;
 use crate::store::connection::{StoreConnection, StoreError};
@@ -18,11 +19,11 @@ const NEWEST: u32 = 999_999;
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Reads them again and again. Runs as long as the process.
-pub(super) async fn tend(url: StoreUrl, limit: Duration, known: KnownPrograms) {
+pub(super) async fn tend(route: StoreRoute, known: KnownPrograms) {
     let mut link = None;
     let mut said = false;
     loop {
-        if let Err(e) = read(&url, limit, &mut link, &known).await {
+        if let Err(e) = read(&route, &mut link, &known).await {
             link = None;
             if !std::mem::replace(&mut said, true) {
                 tracing::warn!(error = %e, "stored programs cannot be read: their effects on sessions go unnoticed");
@@ -35,14 +36,14 @@ pub(super) async fn tend(url: StoreUrl, limit: Duration, known: KnownPrograms) {
 }
 
 async fn read(
-    url: &StoreUrl,
-    limit: Duration,
-    link: &mut Option<StoreConnection>,
+    route: &StoreRoute,
+    link: &mut Option<(StoreConnection, Destination)>,
     known: &KnownPrograms,
 ) -> Result<(), StoreError> {
-    let conn = match link {
-        Some(conn) => conn,
-        None => link.insert(StoreConnection::open(url, limit).await?),
+    link.take_if(|(_, to)| to.is_left());
+    let (conn, _) = match link {
+        Some(open) => open,
+        None => link.insert(route.open().await?),
     };
     // A text that differs by mode is judged in all modes.
     let dialect = Dialect {

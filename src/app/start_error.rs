@@ -6,6 +6,7 @@ use crate::config::ConfigError;
 use crate::http::HttpError;
 use crate::net::certificates::TlsError;
 use crate::observe::file::FileError;
+use crate::servers::find::NoWriter;
 
 /// Why the start was refused.
 #[derive(Debug, thiserror::Error)]
@@ -88,6 +89,9 @@ pub enum StartError {
         /// What is wrong.
         problem: String,
     },
+    /// None of several servers takes writes.
+    #[error("no start without a writer: {0}")]
+    NoWriter(#[from] NoWriter),
     /// There is no TLS as the settings want it.
     #[error("TLS: {0}")]
     Tls(#[from] TlsError),
@@ -122,6 +126,7 @@ impl StartError {
             | Self::Locked { .. }
             | Self::NoSchema { .. }
             | Self::Backend { .. }
+            | Self::NoWriter(_)
             | Self::Report(_)
             | Self::Io(_)
             | Self::Metrics(_) => false,

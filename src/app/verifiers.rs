@@ -6,19 +6,20 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use crate::backend::learned::LearnedSecrets;
-use crate::config::StoreUrl;
 use crate::protocol::recover::Scheme;
+use crate::servers::route::StoreRoute;
+use crate::servers::writer::Destination;
 use crate::store::connection::{StoreConnection, StoreError};
 
 /// How often accounts are read. A password that was changed is noticed by the login that fails, too.
 const EVERY: Duration = Duration::from_secs(10);
 
 /// Reads the accounts again and again. Runs as long as the process.
-pub(super) async fn tend(url: StoreUrl, limit: Duration, secrets: Arc<LearnedSecrets>) {
+pub(super) async fn tend(route: StoreRoute, secrets: Arc<LearnedSecrets>) {
     let mut link = None;
     let mut said = false;
     loop {
-        if let Err(e) = read(&url, limit, &mut link, &secrets).await {
+        if let Err(e) = read(&route, &mut link, &secrets).await {
             link = None;
             let refused = matches!(e, StoreError::Refused { .. });
             if refused && !std::mem::replace(&mut said, true) {
@@ -34,14 +35,14 @@ pub(super) async fn tend(url: StoreUrl, limit: Duration, secrets: Arc<LearnedSec
 }
 
 async fn read(
-    url: &StoreUrl,
-    limit: Duration,
-    link: &mut Option<StoreConnection>,
+    route: &StoreRoute,
+    link: &mut Option<(StoreConnection, Destination)>,
     secrets: &LearnedSecrets,
 ) -> Result<(), StoreError> {
-    let conn = match link {
-        Some(conn) => conn,
-        None => link.insert(StoreConnection::open(url, limit).await?),
+    link.take_if(|(_, to)| to.is_left());
+    let (conn, _) = match link {
+        Some(open) => open,
+        None => link.insert(route.open().await?),
     };
     for account in conn.account_verifiers().await? {
         secrets.learn_verifier(&account.user, Scheme::Native, &account.verifier);

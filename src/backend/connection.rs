@@ -18,6 +18,7 @@ use crate::protocol::handshake::Greeting;
 use crate::protocol::renumber::Renumber;
 use crate::protocol::response::{Progress, Tracker};
 use crate::protocol::statement_ids::{Naming, StatementNumbers};
+use crate::servers::writer::Destination;
 use crate::types::{BackendId, Flavour, ProxyId};
 
 /// A connection to the server.
@@ -30,6 +31,8 @@ pub struct Backend {
     capabilities: Capabilities,
     /// When it was asked for, on the boot clock.
     opened: Duration,
+    /// Where it leads.
+    to: Destination,
     /// Since when the server is known to be the one with the lock tables, on the boot clock.
     known_since: Duration,
     /// When the server last heard from it.
@@ -66,6 +69,7 @@ pub struct DetachedBackend {
     version: u32,
     capabilities: Capabilities,
     opened: Duration,
+    to: Destination,
     known_since: Duration,
     pooled: Box<PooledBackend>,
 }
@@ -101,6 +105,11 @@ impl DetachedBackend {
         self.opened
     }
 
+    /// Whether it leads to a server that is not the writer any more.
+    pub fn is_left(&self) -> bool {
+        self.to.is_left()
+    }
+
     /// Whether the server has said nothing on it, and not hung up.
     pub fn is_quiet(&self) -> bool {
         self.leg.is_quiet()
@@ -108,7 +117,7 @@ impl DetachedBackend {
 
     /// Puts it on this thread's event loop, for a client that speaks `client`.
     pub fn attach(self, client: Capabilities) -> io::Result<Backend> {
-        let Self { leg, id, flavour, version, capabilities, opened, known_since, mut pooled } =
+        let Self { leg, id, flavour, version, capabilities, opened, to, known_since, mut pooled } =
             self;
         pooled.cutter = Cutter::new(client, flavour);
         Ok(Backend {
@@ -118,6 +127,7 @@ impl DetachedBackend {
             version,
             capabilities,
             opened,
+            to,
             known_since,
             used: Instant::now(),
             tracker: Tracker::new(client),
@@ -133,6 +143,7 @@ impl Backend {
         leg: Leg,
         greeting: &Greeting,
         opened: Duration,
+        to: Destination,
         capabilities: Capabilities,
     ) -> Self {
         Self {
@@ -143,6 +154,7 @@ impl Backend {
             version: greeting.version_number(),
             capabilities,
             opened,
+            to,
             known_since: opened,
             used: Instant::now(),
             tracker: Tracker::new(capabilities),
@@ -176,17 +188,33 @@ impl Backend {
 
     /// Takes it off its thread's event loop, for the next session, which finds on it what this one has left.
     pub(crate) fn detach(self, left: Left) -> io::Result<DetachedBackend> {
-        let Self { leg, id, flavour, version, capabilities, opened, known_since, pooled, .. } =
-            self;
+        let Self {
+            leg, id, flavour, version, capabilities, opened, to, known_since, pooled, ..
+        } = self;
         let mut pooled = pooled.ok_or(io::ErrorKind::Unsupported)?;
         pooled.left = left;
         let leg = leg.detach()?;
-        Ok(DetachedBackend { leg, id, flavour, version, capabilities, opened, known_since, pooled })
+        Ok(DetachedBackend {
+            leg,
+            id,
+            flavour,
+            version,
+            capabilities,
+            opened,
+            to,
+            known_since,
+            pooled,
+        })
     }
 
     /// The incarnation of the proxy that it was tagged with, if several sessions may have it.
     pub fn tag(&self) -> Option<ProxyId> {
         self.pooled.as_ref().and_then(|pooled| pooled.tag)
+    }
+
+    /// Where it leads.
+    pub fn to(&self) -> &Destination {
+        &self.to
     }
 
     /// The server's start, if the connection has told it.

@@ -16,14 +16,14 @@ pub async fn encrypt(
     connector: &Connector,
     server: &mut Leg,
     client: Option<&Tls>,
-    greeting: &Greeting,
+    (greeting, host): (&Greeting, &str),
     login: &[u8],
 ) -> Result<(), NoTls> {
     let head = login.get(..LOGIN_HEAD).ok_or(io::Error::from(io::ErrorKind::InvalidInput))?;
     let mut question = Vec::with_capacity(LOGIN_HEAD + 4);
     put_frame(&mut question, 1, head);
     server.send_all(&question).await?;
-    let encrypted = connector.encrypt(server, client).await;
+    let encrypted = connector.encrypt(server, client, host).await;
     if matches!(encrypted, Err(NoTls::Untrusted(_))) {
         own::leave_as_nobody(server, greeting, head).await;
     }

@@ -4,16 +4,16 @@ use std::io;
 use std::time::Duration;
 
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::clock;
-use crate::config::HostPort;
 use crate::net::leg::Leg;
 use crate::net::peer::Peer;
 use crate::net::proxy_protocol;
 use crate::net::socket::Socket;
 use crate::protocol::frame::HEADER;
 use crate::protocol::handshake::Greeting;
+use crate::servers::writer::{Destination, Writer};
 
 /// A greeting is some hundred bytes; more is no greeting.
 const MAX_GREETING: usize = 4096;
@@ -29,6 +29,8 @@ pub struct Greeted {
     pub greeting: Greeting,
     /// When the connection was asked for, on the boot clock.
     pub opened: Duration,
+    /// Where it leads.
+    pub to: Destination,
 }
 
 /// Why there is no greeted connection.
@@ -46,19 +48,65 @@ pub enum GreetError {
     /// Not a MySQL server.
     #[error("the server's greeting is not MySQL's")]
     Unknown,
+    /// Of several servers none was known to take writes in time.
+    #[error("for {waited:?} (writer_wait) {why}")]
+    NoWriter {
+        /// How long it was waited for.
+        waited: Duration,
+        /// What the servers say.
+        why: String,
+    },
 }
 
-/// Connects and reads the greeting. `client` is announced to the server.
+/// How long a connection to the writer may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// To one server.
+    pub connect: Duration,
+    /// Until there is a server that takes writes.
+    pub writer: Duration,
+}
+
+/// Connects to the server that takes writes, as soon as one is known. `client` is announced to it.
+pub async fn connect_to_writer(
+    writer: &Writer,
+    patience: Patience,
+    client: Option<Peer>,
+) -> Result<Greeted, GreetError> {
+    let deadline = Instant::now() + patience.writer;
+    loop {
+        let Ok(to) = timeout_at(deadline, writer.found()).await else {
+            let why = writer.problem().unwrap_or_default();
+            return Err(GreetError::NoWriter { waited: patience.writer, why });
+        };
+        let made = tokio::select! {
+            made = connect(&to, patience.connect, client) => made,
+            () = to.left() => continue,
+        };
+        match made {
+            // If the server is lost, that will be noticed, and another one may be the writer then.
+            Err(GreetError::Io(_) | GreetError::Silent(_)) if writer.is_chosen() => {
+                if timeout_at(deadline, to.doubted()).await.is_err() {
+                    return made;
+                }
+            }
+            made => return made,
+        }
+    }
+}
+
+/// Connects to one server and reads its greeting. `client` is announced to it.
 pub async fn connect(
-    backend: &HostPort,
+    to: &Destination,
     limit: Duration,
     client: Option<Peer>,
 ) -> Result<Greeted, GreetError> {
     let opened = clock::now();
+    let backend = to.backend();
     let greet = async {
         let stream = TcpStream::connect((backend.host.as_str(), backend.port)).await?;
         let header =
-            client.map(|client| stream.peer_addr().map(|to| proxy_protocol::header(client, to)));
+            client.map(|client| stream.peer_addr().map(|at| proxy_protocol::header(client, at)));
         let socket = Socket::Tcp(stream);
         socket.set_options()?;
         let mut leg = Leg::new(socket);
@@ -70,7 +118,7 @@ pub async fn connect(
             return Err(GreetError::Refused(frame));
         }
         let greeting = Greeting::parse(&frame[HEADER..]).ok_or(GreetError::Unknown)?;
-        Ok(Greeted { stream: leg.into_socket(), frame, greeting, opened })
+        Ok(Greeted { stream: leg.into_socket(), frame, greeting, opened, to: to.clone() })
     };
     timeout(limit, greet).await.unwrap_or(Err(GreetError::Silent(limit)))
 }

@@ -20,6 +20,7 @@ use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::handshake::Greeting;
 use crate::protocol::host_block_guard;
 use crate::protocol::recover::Scheme;
+use crate::servers::writer::Destination;
 
 /// What a server says at a login: an OK with what has changed in the session, a key.
 const MAX_ANSWER: usize = 64 * 1024;
@@ -56,6 +57,8 @@ pub struct OpenedAs {
     pub greeting: Greeting,
     /// When it was asked for, on the boot clock.
     pub opened: Duration,
+    /// Where it leads.
+    pub to: Destination,
     /// What is spoken on it.
     pub capabilities: Capabilities,
     /// How it is to be compressed from here on: bits of the algorithms that were agreed upon.
@@ -114,13 +117,14 @@ async fn open(greeted: Greeted, wanted: &OpenAs<'_>) -> Result<OpenedAs, NotOpen
         own::leave(greeted).await;
         return Err(Obstacle::NotOffered.into());
     }
-    let Greeted { stream, greeting, opened, .. } = greeted;
+    let Greeted { stream, greeting, opened, to, .. } = greeted;
     let asked = wanted.login.asked(offered, wanted.tls.is_some());
     let packet = wanted.login.packet(asked, &plugin, &proof);
     let mut leg = Leg::new(stream);
     let mut next = 1;
     if let Some(connector) = wanted.tls {
-        let encrypted = encrypt(connector, &mut leg, None, &greeting, &packet).await;
+        let encrypted =
+            encrypt(connector, &mut leg, None, (&greeting, &to.backend().host), &packet).await;
         encrypted.map_err(|e| match e {
             NoTls::Untrusted(e) => Obstacle::Untrusted(e),
             NoTls::Broken(e) => Obstacle::Handshake(e),
@@ -134,6 +138,7 @@ async fn open(greeted: Greeted, wanted: &OpenAs<'_>) -> Result<OpenedAs, NotOpen
         leg: answering.leg,
         greeting,
         opened,
+        to,
         capabilities: asked.without(Capabilities::HOPS).both(offered),
         compression: hops,
         ok,

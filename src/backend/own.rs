@@ -79,7 +79,7 @@ impl Guard {
 
     fn read(settings: &BackendTls, of_everybody: bool, config: &Config) -> Result<Self, TlsError> {
         let demanded = settings.mode.demands();
-        let connector = demanded.then(|| Connector::load(settings, &config.backend.host));
+        let connector = demanded.then(|| Connector::load(settings, config.hosts()));
         Ok(Self { connector: connector.transpose()?, mode: settings.mode, of_everybody })
     }
 
@@ -137,9 +137,10 @@ async fn pass(
     guard: &Guard,
     account: &Credentials,
 ) -> Result<PeerCertificate, Obstacle> {
-    let Greeted { stream, greeting, .. } = greeted;
+    let Greeted { stream, greeting, to, .. } = greeted;
     let mut server = Leg::new(stream);
-    let (account, seq, obstacle) = match secure(guard, &mut server, &greeting).await {
+    let secured = secure(guard, &mut server, &greeting, &to.backend().host).await;
+    let (account, seq, obstacle) = match secured {
         Ok(seq) => (account.clone(), seq, None),
         Err((obstacle, Some(seq))) => (Credentials::nobody(), seq, Some(obstacle)),
         Err((obstacle, None)) => return Err(obstacle),
@@ -161,6 +162,7 @@ async fn secure(
     guard: &Guard,
     server: &mut Leg,
     greeting: &Greeting,
+    host: &str,
 ) -> Result<u8, (Obstacle, Option<u8>)> {
     let Some(connector) = &guard.connector else {
         return Ok(1);
@@ -172,7 +174,7 @@ async fn secure(
     let login = auth::own_login(greeting, NOBODY, &[], true);
     put_frame(&mut question, 1, &login[..LOGIN_HEAD]);
     server.send_all(&question).await.map_err(|e| (Obstacle::Broken(e), None))?;
-    connector.encrypt(server, None).await.map(|()| 2).map_err(|e| match e {
+    connector.encrypt(server, None, host).await.map(|()| 2).map_err(|e| match e {
         NoTls::Untrusted(e) => (Obstacle::Untrusted(e), Some(2)),
         NoTls::Broken(e) => (Obstacle::Handshake(e), None),
     })

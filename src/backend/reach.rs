@@ -11,9 +11,10 @@ use tokio::time::sleep;
 
 use super::greeted::{GreetError, Greeted, connect};
 use super::own::{Credentials, Guard, Obstacle, log_in};
-use crate::config::{Config, HostPort};
+use crate::config::Config;
 use crate::net::peer::Peer;
 use crate::protocol::frame::HEADER;
+use crate::servers::writer::Writer;
 
 /// How often a server that cannot be reached is tried.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -29,19 +30,25 @@ enum Outage {
     Closed(String),
 }
 
-/// Whether one cluster's server can be reached.
+/// Which of a cluster's servers is the writer, and whether it can be reached.
 #[derive(Clone)]
 pub struct Reach {
+    writer: Writer,
     problem: Arc<Mutex<Option<Outage>>>,
     up: IntGauge,
 }
 
 impl Reach {
     /// It is as the start has found it.
-    pub fn new(problem: Option<String>, up: IntGauge) -> Self {
-        let reach = Self { problem: Arc::default(), up };
+    pub fn new(writer: Writer, problem: Option<String>, up: IntGauge) -> Self {
+        let reach = Self { writer, problem: Arc::default(), up };
         reach.set(problem.map(Outage::Unreachable));
         reach
+    }
+
+    /// Which server is the writer.
+    pub fn writer(&self) -> &Writer {
+        &self.writer
     }
 
     fn set(&self, problem: Option<Outage>) {
@@ -56,6 +63,8 @@ impl Reach {
                 (code, message) if SHUT_OUT.contains(&code) => self.closed(&message),
                 _ => self.answers(),
             },
+            // There was none to be reached.
+            Err(GreetError::NoWriter { .. }) => {}
             Err(e) => self.set(Some(Outage::Unreachable(e.to_string()))),
             Ok(_) => self.answers(),
         }
@@ -90,8 +99,12 @@ impl Reach {
         self.set(Some(Outage::Closed(why.to_owned())));
     }
 
-    /// Why clients cannot log in at that server.
-    pub fn problem(&self, backend: &HostPort) -> Option<String> {
+    /// Why clients cannot log in.
+    pub fn problem(&self) -> Option<String> {
+        if let Some(problem) = self.writer.problem() {
+            return Some(problem);
+        }
+        let backend = &self.writer;
         self.problem.lock().as_ref().map(|problem| match problem {
             Outage::Unreachable(why) => format!("no connection to {backend}: {why}"),
             Outage::Closed(why) => format!("clients cannot log in at {backend}: {why}"),
@@ -102,7 +115,8 @@ impl Reach {
     pub async fn look(&self, config: &Config, guard: &Guard, account: &Credentials) {
         // Some servers accept no connection without it.
         let header = config.backend_proxy_protocol.then_some(Peer(None));
-        match connect(&config.backend, config.connect_timeout, header).await {
+        let Some(to) = self.writer.now() else { return };
+        match connect(&to, config.connect_timeout, header).await {
             // Not hung up: that would count as a failed handshake there.
             Ok(greeted) => self.tried(&log_in(greeted, guard, account).await, guard),
             failed => self.heard(&failed),
@@ -131,7 +145,7 @@ impl Reach {
             let (config, guard) = settings();
             self.look(&config, &guard, &account).await;
             if self.problem.lock().is_none() {
-                tracing::info!(backend = %config.backend, "clients can log in again");
+                tracing::info!(backend = %self.writer, "clients can log in again");
             }
         }
     }
@@ -152,6 +166,7 @@ mod tests {
     use std::io;
 
     use super::*;
+    use crate::config::{HostPort, ServerAddress};
     use crate::protocol::reply::ErrorReply;
 
     fn refused(code: u16, message: &str) -> Result<Greeted, GreetError> {
@@ -164,9 +179,10 @@ mod tests {
     #[test]
     fn only_a_login_opens_what_is_closed() {
         let up = IntGauge::new("up", "of a test").expect("a gauge");
-        let reach = Reach::new(Some("gone".to_owned()), up.clone());
         let backend = HostPort { host: "db".to_owned(), port: 3306 };
-        let problem = || reach.problem(&backend).unwrap_or_default();
+        let writer = Writer::among(vec![ServerAddress { store: backend.clone(), backend }]);
+        let reach = Reach::new(writer, Some("gone".to_owned()), up.clone());
+        let problem = || reach.problem().unwrap_or_default();
         assert_eq!((problem().as_str(), up.get()), ("no connection to db:3306: gone", 0));
         reach.heard(&refused(1040, "Too many connections"));
         assert_eq!((problem().as_str(), up.get()), ("", 1));

@@ -17,12 +17,14 @@ use super::reach::Reach;
 use crate::clock;
 use crate::net::socket::Detached;
 use crate::protocol::handshake::Greeting;
+use crate::servers::writer::Destination;
 
 struct Spare {
     stream: Detached,
     frame: Vec<u8>,
     greeting: Greeting,
     opened: Duration,
+    to: Destination,
 }
 
 /// The spare connections of one backend.
@@ -57,27 +59,28 @@ impl Spares {
 
     /// Keeps a connection. It is detached from its thread's event loop.
     pub fn keep(&self, greeted: Greeted) {
-        let Greeted { stream, frame, greeting, opened } = greeted;
+        let Greeted { stream, frame, greeting, opened, to } = greeted;
         if let Ok(stream) = stream.detach() {
-            self.list.lock().push(Spare { stream, frame, greeting, opened });
+            self.list.lock().push(Spare { stream, frame, greeting, opened, to });
         }
     }
 
     /// A connection that still waits for a login, if there is one: long enough for a client's.
     pub fn take(&self) -> Option<Greeted> {
         loop {
-            let Spare { stream, frame, greeting, opened } = self.youngest()?;
+            let Spare { stream, frame, greeting, opened, to } = self.youngest()?;
             // One that the server has closed or spoken on meanwhile is dropped.
             if stream.is_quiet() {
                 let stream = stream.attach().ok()?;
-                return Some(Greeted { stream, frame, greeting, opened });
+                return Some(Greeted { stream, frame, greeting, opened, to });
             }
         }
     }
 
     fn youngest(&self) -> Option<Spare> {
         let mut list = self.list.lock();
-        let (at, spare) = list.iter().enumerate().max_by_key(|(_, spare)| spare.opened)?;
+        let useful = list.iter().enumerate().filter(|(_, spare)| !spare.to.is_left());
+        let (at, spare) = useful.max_by_key(|(_, spare)| spare.opened)?;
         // One that a client has kept for long is completed, and not given to the next client.
         let young = clock::now().saturating_sub(spare.opened) < self.patience();
         young.then(|| list.swap_remove(at))
@@ -114,11 +117,11 @@ impl Spares {
 }
 
 async fn retire(spare: Spare, account: &Credentials, guard: &Guard, reach: &Reach) {
-    let Spare { stream, frame, greeting, opened } = spare;
+    let Spare { stream, frame, greeting, opened, to } = spare;
     let Ok(stream) = stream.attach() else {
         return;
     };
-    let tried = log_in(Greeted { stream, frame, greeting, opened }, guard, account).await;
+    let tried = log_in(Greeted { stream, frame, greeting, opened, to }, guard, account).await;
     if let Err(e) = &tried {
         tracing::debug!(error = %e, "a spare connection could not be completed");
     }

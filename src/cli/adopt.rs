@@ -15,6 +15,7 @@ use super::settings_args::SettingsArgs;
 use crate::clock;
 use crate::config::{Config, StoreUrl};
 use crate::lock::lease::Terms;
+use crate::servers::find::at_writer;
 use crate::store::connection::{StoreConnection, StoreError};
 use crate::store::epoch::{EpochBasis, Opening};
 
@@ -34,7 +35,7 @@ pub(super) struct Adopt {
 /// Shown after the options in --help.
 pub(super) const HELP: &str = "\
 It waits for the longest known lease, so that every proxy has given up its locks on the previous
-server. Then it opens a new epoch on the server that `store` leads to. Running proxies
+server. Then it opens a new epoch on the server that `store` leads to; of several, on the one that takes writes. Running proxies
 join it by themselves. Run it only if that server is the primary now and the old one accepts no
 writes: Lockstead cannot check that. See docs/failover.md.
 
@@ -79,6 +80,10 @@ pub(super) fn run(Adopt { yes, above, settings }: Adopt) -> ExitCode {
     }
     let runtime = match runtime() {
         Ok(runtime) => runtime,
+        Err(e) => return failed(&e),
+    };
+    let config = match runtime.block_on(at_writer(&config)) {
+        Ok(config) => config,
         Err(e) => return failed(&e),
     };
     let store = match config.store() {

@@ -19,6 +19,8 @@ use crate::frontend::shared::leg_options::Hops;
 use crate::net::certificate_dates;
 use crate::net::peer::Peer;
 use crate::protocol::capabilities::Capabilities;
+use crate::servers::find::Following;
+use crate::servers::writer::Writer;
 
 /// Shown after the options in --help.
 pub(super) const HELP: &str = "\
@@ -29,6 +31,7 @@ Exit status, by the worst finding:
 
 const LOGIN: &str = "backend login";
 const POOLING: &str = "pooling";
+const WRITER: &str = "writer";
 const LENT: &str = "connection ids";
 
 pub(super) fn run(settings: SettingsArgs) -> ExitCode {
@@ -60,6 +63,7 @@ pub(super) fn run(settings: SettingsArgs) -> ExitCode {
             }
             let creates = cluster.config().create_schema;
             let config = Config { create_schema: false, ..cluster.config().clone() };
+            let Some(config) = servers(config, &mut findings).await else { continue };
             check(config.clone(), creates, &mut findings).await;
             for remark in moving::remarks(&config, cluster.name.as_deref()).await {
                 Findings::warn(format_args!("{}. {}", remark.text, remark.advice));
@@ -82,20 +86,55 @@ fn certificates(config: &Config, findings: &mut Findings) {
     files::certificates(config, findings);
 }
 
+/// The configuration with the writer alone. `None`: none of several servers takes writes.
+async fn servers(config: Config, findings: &mut Findings) -> Option<Config> {
+    let following = Following::begin(&config);
+    let found = following.look(&config).await;
+    for server in following.writer().shown() {
+        let Some(state) = server.state else { continue };
+        let backend = &server.address.backend;
+        if state.answers() {
+            Findings::fine("server", format_args!("{backend} {state}"));
+        } else {
+            findings.failed("server", format_args!("{backend} {state}"));
+        }
+    }
+    if following.writer().rivals() > 0 {
+        findings.failed(
+            WRITER,
+            "several servers take writes, and no cluster joins them: make all but one read-only",
+        );
+    }
+    following.end().await;
+    match found {
+        Ok(at_writer) => {
+            if config.servers.len() > 1 {
+                Findings::fine(WRITER, at_writer.backend());
+            }
+            Some(at_writer)
+        }
+        Err(e) => {
+            findings.failed(WRITER, e);
+            None
+        }
+    }
+}
+
 /// `creates`: a start would make the lock tables, which a check does not.
 async fn check(config: Config, creates: bool, findings: &mut Findings) {
     let header = config.backend_proxy_protocol.then_some(Peer(None));
-    let greeted = match connect(&config.backend, config.connect_timeout, header).await {
+    let to = Writer::among(config.servers.clone()).found().await;
+    let greeted = match connect(&to, config.connect_timeout, header).await {
         Ok(greeted) => {
             let version = &greeted.greeting.version;
-            Findings::fine("backend", format_args!("ok: {version} at {}", config.backend));
+            Findings::fine("backend", format_args!("ok: {version} at {}", to.backend()));
             if let Some(warning) = too_old(&greeted).filter(|_| config.mode == Mode::Observe) {
                 Findings::warn(warning);
             }
             Some(greeted)
         }
         Err(e) => {
-            findings.failed("backend", format_args!("{}: {e}", config.backend));
+            findings.failed("backend", format_args!("{}: {e}", to.backend()));
             None
         }
     };
@@ -126,7 +165,7 @@ async fn logins(config: &Config, greeted: Greeted, findings: &mut Findings) {
         _ => Credentials::nobody(),
     };
     match log_in(greeted, &clients, &account).await {
-        Err(e) => findings.failed(LOGIN, format_args!("{}: {e}", config.backend)),
+        Err(e) => findings.failed(LOGIN, format_args!("{}: {e}", config.backend())),
         Ok(shown) => {
             Findings::fine(
                 LOGIN,

@@ -17,6 +17,7 @@ use crate::app::inspect;
 use crate::cli::doctor::calls::{CallLine, DefinitionVerdict, judge};
 use crate::cli::doctor::report::{DoctorReport, Finding, FoundObject, Severity};
 use crate::config::{Config, Mode, StoreUrl};
+use crate::servers::find::at_writer;
 use crate::store::connection::{StoreConnection, StoreError};
 use crate::store::definitions::Object;
 use crate::store::facts::Facts;
@@ -72,13 +73,17 @@ pub(super) fn run(Doctor { account, json, settings }: Doctor) -> ExitCode {
         Ok((config, cluster)) => (Config { create_schema: false, ..config }, cluster),
         Err(e) => return usage(&e),
     };
-    let account = match parse(account.as_deref(), config.store.as_ref()) {
-        Ok(account) => account,
-        Err(problem) => return blind(&format!("--account {problem}")),
-    };
     let runtime = match runtime() {
         Ok(runtime) => runtime,
         Err(e) => return usage(&e),
+    };
+    let config = match runtime.block_on(at_writer(&config)) {
+        Ok(config) => config,
+        Err(e) => return blind(&e.to_string()),
+    };
+    let account = match parse(account.as_deref(), config.store.as_ref()) {
+        Ok(account) => account,
+        Err(problem) => return blind(&format!("--account {problem}")),
     };
     let report = match runtime.block_on(look(&config, cluster.as_deref(), &account)) {
         Ok(report) => report,
@@ -100,6 +105,9 @@ fn parse(account: Option<&str>, store: Option<&StoreUrl>) -> Result<StoreUrl, St
         return store.cloned().ok_or_else(|| "is missing, and so is `store`".to_owned());
     };
     let mut url = StoreUrl::parse(text)?;
+    if url.hosts.len() != 1 {
+        return Err("must name one host".to_owned());
+    }
     url.tls = store.map(|store| store.tls.clone()).unwrap_or_default();
     if url.password.is_empty() {
         url.password = std::env::var(PASSWORD).unwrap_or_default();

@@ -12,6 +12,7 @@ use super::settings_args::SettingsArgs;
 use crate::backend::greeted::{GreetError, connect};
 use crate::backend::own::leave;
 use crate::config::{Config, Pooling};
+use crate::servers::writer::Writer;
 use crate::store::accounts::{
     Account, NewStoreAccount, PLACEHOLDER, password, store_account, viewer_account,
 };
@@ -134,7 +135,8 @@ fn ask(config: &Config) -> Result<KnownServer, GrantsError> {
     let store = config.store().map_err(|e| GrantsError::Usage(e.to_string()))?;
     let runtime = runtime().map_err(|e| GrantsError::Server(e.to_string()))?;
     let asked = runtime.block_on(async {
-        let greeted = connect(&config.backend, config.connect_timeout, None).await?;
+        let writer = Writer::among(vec![config.servers[0].clone()]);
+        let greeted = connect(&writer.found().await, config.connect_timeout, None).await?;
         let version = greeted.greeting.version.clone();
         leave(greeted).await;
         Ok(version)
@@ -142,7 +144,7 @@ fn ask(config: &Config) -> Result<KnownServer, GrantsError> {
     let version = asked.map_err(|e: GreetError| {
         GrantsError::Server(format!(
             "the server {}: {e}. --flavour prints without asking it",
-            config.backend
+            config.backend()
         ))
     })?;
     Ok(KnownServer {

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::ask::ask_at;
-use crate::config::{ClusterPlan, Config, Mode, StoreUrl};
+use crate::config::{ClusterPlan, Config, HostPort, Mode, StoreUrl};
 use crate::store::connection::{StoreConnection, StoreError};
 use crate::store::overview::ProxyInfo;
 use crate::store::user_locks::UserLocks;
@@ -104,8 +104,11 @@ pub(super) fn apart(clusters: &[ClusterPlan]) -> Vec<String> {
     let name = |cluster: &ClusterPlan| cluster.name.clone().unwrap_or_default();
     let mut told = Vec::new();
     for observing in of(Mode::Observe) {
-        let backend = &observing.config().backend;
-        for durable in of(Mode::Durable).filter(|c| c.config().backend == *backend) {
+        let servers = &observing.config().servers;
+        for durable in of(Mode::Durable) {
+            let has = |backend: &HostPort| servers.iter().any(|server| server.backend == *backend);
+            let mut backends = durable.config().servers.iter().map(|server| &server.backend);
+            let Some(backend) = backends.find(|backend| has(backend)) else { continue };
             told.push(format!(
                 "clusters {} (observe) and {} (durable) have the same backend {backend}: locks of one do not exclude clients of the other",
                 name(observing),

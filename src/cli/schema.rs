@@ -9,6 +9,7 @@ use super::process::{failed, runtime, usage};
 use super::settings_args::SettingsArgs;
 use crate::app::inspect;
 use crate::config::Config;
+use crate::servers::find::at_writer;
 use crate::store::schema::{Installed, statements};
 use crate::types::Flavour;
 
@@ -76,6 +77,10 @@ fn install(settings: SettingsArgs) -> ExitCode {
     let schema = match config.store() {
         Ok(store) => store.schema.clone(),
         Err(e) => return usage(&e),
+    };
+    let config = match runtime.block_on(at_writer(&config)) {
+        Ok(config) => config,
+        Err(e) => return failed(&e),
     };
     match runtime.block_on(inspect(&config)) {
         Ok(readiness) => {

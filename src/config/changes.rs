@@ -111,7 +111,7 @@ impl Config {
         let old = self.clone();
         Self {
             listen: old.listen,
-            backend: old.backend,
+            servers: old.servers,
             store: old.store,
             mode: old.mode,
             pooling: Pooling { wait: new.pooling.wait, ..old.pooling },

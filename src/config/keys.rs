@@ -95,6 +95,7 @@ keys! {
     max_session_memory: Process, OnReload;
     max_waiters: Process, OnReload;
     connect_timeout: Process, OnReload;
+    writer_wait: Cluster, OnReload;
     login_timeout: Process, OnReload;
     drain_timeout: Process, OnReload;
     fast_path: Cluster, OnReload;

@@ -17,6 +17,7 @@ pub(super) struct Limits {
     pub(super) lease: Duration,
     pub(super) collect_after: Duration,
     pub(super) connect_timeout: Duration,
+    pub(super) writer_wait: Duration,
     pub(super) login_timeout: Duration,
     pub(super) drain_timeout: Duration,
     pub(super) workers: usize,
@@ -29,11 +30,13 @@ pub(super) struct Limits {
 pub(super) fn read(raw: &Raw) -> Result<Limits, WrongValue> {
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let (connect, login) = (raw.connect_timeout.as_deref(), raw.login_timeout.as_deref());
+    let writer = raw.writer_wait.as_deref();
     let (collect, drain) = (raw.collect_after.as_deref(), raw.drain_timeout.as_deref());
     Ok(Limits {
         lease: time("lease", raw.lease.as_deref().unwrap_or("30s"), MIN_TTL, HOUR)?,
         collect_after: time("collect_after", collect.unwrap_or("10m"), SECOND, 24 * HOUR)?,
         connect_timeout: time("connect_timeout", connect.unwrap_or("5s"), BLINK, HOUR)?,
+        writer_wait: time("writer_wait", writer.unwrap_or("30s"), Duration::ZERO, HOUR)?,
         login_timeout: time("login_timeout", login.unwrap_or("10s"), BLINK, HOUR)?,
         drain_timeout: time("drain_timeout", drain.unwrap_or("30s"), Duration::ZERO, MONTH)?,
         workers: match number("workers", raw.workers.unwrap_or(0), 0, 256)? {

@@ -294,8 +294,8 @@ mod tests {
         assert_eq!(listens(0).collect::<Vec<_>>(), ["[::1]:2", "unix:/run/shop.sock"]);
         assert_eq!(shop.listeners[1].proxy_protocol.len(), 2);
         assert_eq!(shop.listeners[1].lease.as_secs(), 10);
-        assert_eq!(wiki.config().backend.host, "db2");
-        assert_eq!(plan.clone().choose(Some("wiki")).expect("there").backend.host, "db2");
+        assert_eq!(wiki.config().backend().host, "db2");
+        assert_eq!(plan.clone().choose(Some("wiki")).expect("there").backend().host, "db2");
         let refused = plan.choose(None).expect_err("two").to_string();
         assert!(refused.contains("shop, wiki"), "{refused}");
     }

@@ -21,10 +21,13 @@ pub struct Raw {
     /// Networks whose connections must begin with a PROXY header, with commas: 10.0.0.0/8 [default: none]
     #[arg(long, value_name = "NETWORK", env = "LOCKSTEAD_PROXY_PROTOCOL")]
     pub proxy_protocol: Option<OneOrMore>,
-    /// The MySQL or MariaDB server for the clients
-    #[arg(long, value_name = "HOST:PORT", env = "LOCKSTEAD_BACKEND")]
-    pub backend: Option<String>,
-    /// Server, account and schema of the lock tables: mysql://user:password@host:port/schema
+    /// The MySQL or MariaDB server for the clients; several, with commas or repeated: Lockstead follows the one that
+    /// takes writes
+    #[arg(long, value_name = "HOST:PORT", env = "LOCKSTEAD_BACKEND", value_delimiter = ',')]
+    #[serde(deserialize_with = "texts")]
+    pub backend: Option<Vec<String>>,
+    /// Server, account and schema of the lock tables: mysql://user:password@host:port/schema. Without a host, or with
+    /// as many as `backend` has: the servers of `backend`
     #[arg(long, value_name = "URL", env = "LOCKSTEAD_STORE", hide_env_values = true)]
     pub store: Option<String>,
     /// Leave locks to the server and report their users ("observe"), take the server's and keep a row for each
@@ -106,6 +109,9 @@ pub struct Raw {
     /// Time limit for a connection to the server [default: 5s]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_CONNECT_TIMEOUT")]
     pub connect_timeout: Option<String>,
+    /// How long a connection to the server waits until one of several is known to take writes [default: 30s]
+    #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_WRITER_WAIT")]
+    pub writer_wait: Option<String>,
     /// Time limit for a client's login [default: 10s]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_LOGIN_TIMEOUT")]
     pub login_timeout: Option<String>,
@@ -233,6 +239,11 @@ impl<'de> Deserialize<'de> for OneOrMore {
             TextOrList::More(list) => Self(list),
         })
     }
+}
+
+/// Several values of a key that may be repeated as a flag.
+fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+    Ok(Option::<OneOrMore>::deserialize(deserializer)?.map(|list| list.0))
 }
 
 /// The text of the file, to name the line of a refused key.

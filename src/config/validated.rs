@@ -11,9 +11,10 @@ use super::error::{ConfigError, WrongValue};
 use super::http::{self, Http};
 use super::limits;
 use super::mode::Mode;
-use super::parse::{LISTEN, choice, parse_host_port, parse_listen, parse_network, state_dir};
+use super::parse::{LISTEN, choice, parse_listen, parse_network, state_dir};
 use super::pooling::Pooling;
 use super::raw::{OneOrMore, Raw, RawFile};
+use super::servers::{self, ServerAddress};
 use super::shown;
 use super::tls::{self, BackendTls, ClientTls};
 use crate::protocol::capabilities::Capabilities;
@@ -61,8 +62,10 @@ pub struct Config {
     pub listen: Vec<Listen>,
     /// Networks whose connections begin with a PROXY header.
     pub proxy_protocol: Vec<IpNet>,
-    /// The MySQL server for the clients.
-    pub backend: HostPort,
+    /// The servers for the clients, at least one. Of several, sessions go to the one that takes writes.
+    pub servers: Vec<ServerAddress>,
+    /// How long a connection to the server waits until one of several is known to take writes.
+    pub writer_wait: Duration,
     /// The lock tables' server and account. A proxy that observes needs none, and does not connect to it.
     pub store: Option<StoreUrl>,
     /// What is done with lock calls.
@@ -146,6 +149,23 @@ impl Config {
         self.store.as_ref().ok_or_else(no_store)
     }
 
+    /// Where sessions of clients connect, if there is one server; the first of several.
+    pub fn backend(&self) -> &HostPort {
+        &self.servers[0].backend
+    }
+
+    /// The hosts of all its servers.
+    pub fn hosts(&self) -> impl Iterator<Item = &str> {
+        self.servers.iter().map(|server| server.backend.host.as_str())
+    }
+
+    /// The same with one of its servers alone.
+    #[must_use]
+    pub fn at(&self, server: &ServerAddress) -> Self {
+        let store = self.store.as_ref().map(|store| store.at(&server.store));
+        Self { servers: vec![server.clone()], store, ..self.clone() }
+    }
+
     /// `place` names the state directory where that is left to the proxy.
     pub(super) fn validate(
         raw: Raw,
@@ -162,7 +182,6 @@ impl Config {
         let networks = raw.proxy_protocol.iter().flat_map(|list| &list.0);
         let proxy_protocol = networks.map(|text| parse_network(text)).collect::<Result<_, _>>();
         let proxy_protocol = proxy_protocol.map_err(|e| wrong("proxy_protocol", e))?;
-        let backend = backend(raw.backend.as_deref()).map_err(|e| wrong("backend", e))?;
         let (pooling, mode) = Pooling::read(&raw).map_err(refused)?;
         let unsupported = choose("unsupported", raw.unsupported.as_deref(), &UNSUPPORTED);
         let unsupported = unsupported.map_err(refused)?;
@@ -170,7 +189,8 @@ impl Config {
         let on_store_error = on_store_error.map_err(refused)?;
         let on_lease_lost = choose("on_lease_lost", raw.on_lease_lost.as_deref(), &LOSSES);
         let on_lease_lost = on_lease_lost.map_err(refused)?;
-        let store = store(&raw).map_err(refused)?;
+        let mut store = store(&raw).map_err(refused)?;
+        let servers = servers::read(raw.backend.as_deref(), store.as_mut()).map_err(refused)?;
         if store.is_none() && mode != Mode::Observe {
             return Err(no_store());
         }
@@ -191,7 +211,8 @@ impl Config {
         Ok(Self {
             listen,
             proxy_protocol,
-            backend,
+            servers,
+            writer_wait: limits.writer_wait,
             store,
             mode,
             pooling,
@@ -248,14 +269,6 @@ fn directory(given: Option<&str>, place: &str, mode: Mode) -> Result<Option<Path
     Ok(directory)
 }
 
-fn backend(given: Option<&str>) -> Result<HostPort, String> {
-    let example = "127.0.0.1:3306";
-    let text =
-        given.ok_or_else(|| format!("is missing; give for example backend = \"{example}\""))?;
-    parse_host_port(text)
-        .ok_or_else(|| format!("{text:?} is no host:port; give for example {example}"))
-}
-
 fn listens(given: Option<&OneOrMore>) -> Result<Vec<Listen>, String> {
     let default = [LISTEN.to_owned()];
     let all = given.map_or(&default[..], |list| &list.0[..]);
@@ -289,7 +302,7 @@ mod tests {
 
     fn raw() -> Raw {
         Raw {
-            backend: Some("db:3306".into()),
+            backend: Some(vec!["db:3306".into()]),
             store: Some("mysql://lockstead:s%40fe@db:3307/locks".into()),
             ..Raw::default()
         }
@@ -319,7 +332,7 @@ mod tests {
                 "listen",
                 "127.0.0.1:6033",
             ),
-            (Raw { backend: Some("db".into()), ..raw() }, "backend", "127.0.0.1:3306"),
+            (Raw { backend: Some(vec!["db".into()]), ..raw() }, "backend", "127.0.0.1:3306"),
             (Raw { backend: None, ..raw() }, "backend", "127.0.0.1:3306"),
             (Raw { store: Some("postgres://x@y/z".into()), ..raw() }, "store", "mysql://"),
             (Raw { store: Some("mysql://u:p@h/bad-name`".into()), ..raw() }, "store", "letters"),
@@ -344,6 +357,7 @@ mod tests {
             (Raw { workers: Some(1000), ..raw() }, "workers", "256"),
             (Raw { max_connections: Some(0), ..raw() }, "max_connections", "1 to"),
             (Raw { max_session_locks: Some(0), ..raw() }, "max_session_locks", "1"),
+            (Raw { writer_wait: Some("2h".into()), ..raw() }, "writer_wait", "0s to 1h"),
             (Raw { digests: Some(20_000), ..raw() }, "digests", "10000"),
         ] {
             is_refused(change, key, fix);

@@ -39,6 +39,8 @@ pub enum SessionEvent {
     ReadLocks,
     /// Another session needs a connection to the server: give this one's back, if nothing needs it.
     GiveBack,
+    /// Another server may be the writer now: a session whose connection does not lead to it loses that.
+    WriterChanged,
 }
 
 /// The end of a session that receives its events.

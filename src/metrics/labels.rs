@@ -78,6 +78,7 @@ pub(super) const CLOSED: &[&str] = &[
     "revoked",
     "server_unreachable",
     "too_many_connections",
+    "writer",
 ];
 
 /// Why a session keeps its connection to the server: the label `reason`.

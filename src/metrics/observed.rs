@@ -6,10 +6,12 @@ use super::register::{SECONDS, counter_vec, histogram};
 use crate::lock::function::Function;
 
 /// Metrics that are shown besides those of observing. The rest is about locks that Lockstead holds.
-const SHOWN: [&str; 10] = [
+const SHOWN: [&str; 14] = [
     "lockstead_build_info",
     "lockstead_certificate_end_seconds",
     "lockstead_server_info",
+    "lockstead_server_up",
+    "lockstead_server_writer",
     "lockstead_sessions",
     "lockstead_sessions_total",
     "lockstead_sessions_closed_total",
@@ -17,6 +19,8 @@ const SHOWN: [&str; 10] = [
     "lockstead_commands_total",
     "lockstead_relayed_to_server_bytes_total",
     "lockstead_relayed_to_client_bytes_total",
+    "lockstead_writer_changes_total",
+    "lockstead_writer_rivals",
 ];
 
 /// Counters of what is observed.

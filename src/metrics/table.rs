@@ -284,6 +284,16 @@ metrics! {
         "backend_up",
         "1 if clients can log in at the server, according to the last connection."
     );
+    pub server_up: IntGaugeVec = gauge_vec(
+        "server_up", "1 if the server answers, of several in `backend`.", &["backend"]
+    );
+    pub server_writer: IntGaugeVec = gauge_vec(
+        "server_writer", "1 for the server that sessions and lock tables follow, of several.", &["backend"]
+    );
+    pub writer_changes: IntCounter = counter(
+        "writer_changes_total", "Changes of the writer to another server."
+    );
+    pub writer_rivals: IntGauge = gauge("writer_rivals", "Other servers that take writes too.");
     pub store_up: IntGauge = gauge(
         "store_up",
         "1 if the last renewal of the lease, or registration, succeeded."

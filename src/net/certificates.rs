@@ -1,5 +1,6 @@
 //! Certificates: the proxy's own for clients, and the checks of servers'.
 
+use std::collections::HashMap;
 use std::io;
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -129,8 +130,11 @@ pub struct Connector {
 }
 
 impl Connector {
-    /// Reads what is to be trusted and shown. `host` is the server's.
-    pub fn load(settings: &BackendTls, host: &str) -> Result<Self, TlsError> {
+    /// Reads what is to be trusted and shown. `hosts` are those of the servers.
+    pub fn load<'a>(
+        settings: &BackendTls,
+        hosts: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Self, TlsError> {
         let ca = match &settings.ca {
             None => None,
             Some(ca) => Some(
@@ -139,9 +143,13 @@ impl Connector {
                     .map_err(|e| in_file(ca, &e))?,
             ),
         };
-        let host = match settings.mode {
+        let named = |host: &str| {
+            let name = ServerName::try_from(host.to_owned()).map_err(|e| refused(&e))?;
+            Ok::<_, TlsError>((host.to_owned(), name))
+        };
+        let hosts = match settings.mode {
             BackendMode::VerifyIdentity => {
-                Some(ServerName::try_from(host.to_owned()).map_err(|e| refused(&e))?)
+                Some(hosts.into_iter().map(named).collect::<Result<_, _>>()?)
             }
             _ => None,
         };
@@ -160,15 +168,20 @@ impl Connector {
             certified.push((own, Arc::new(config.map_err(|e| in_file(&pair.cert, &e))?)));
         }
         let config = Arc::new(builder()?.with_no_client_auth());
-        Ok(Self { trust: Trust { ca, host }, config, certified })
+        Ok(Self { trust: Trust { ca, hosts }, config, certified })
     }
 
     /// Encrypts the leg to the server, on behalf of a client if there is one, and looks at the
-    /// server's certificate.
-    pub async fn encrypt(&self, server: &mut Leg, client: Option<&Tls>) -> Result<(), NoTls> {
+    /// server's certificate. `host` is the one that was connected to.
+    pub async fn encrypt(
+        &self,
+        server: &mut Leg,
+        client: Option<&Tls>,
+        host: &str,
+    ) -> Result<(), NoTls> {
         server.encrypt(self.begin(client)?).await?;
         let shown = server.tls().map(Tls::peer_certificates).unwrap_or_default();
-        self.trust.judge(shown).map_err(NoTls::Untrusted)
+        self.trust.judge(shown, host).map_err(NoTls::Untrusted)
     }
 
     /// The proxy's side of one connection of a client's. To the server it shows what the client has
@@ -220,12 +233,12 @@ fn read_roots(path: &Path) -> Result<Arc<RootCertStore>, TlsError> {
 struct Trust {
     /// Without a CA any certificate is accepted, as by clients without a CA.
     ca: Option<Arc<WebPkiServerVerifier>>,
-    /// The host that it must be for. Not the name that is asked for: that one is the client's.
-    host: Option<ServerName<'static>>,
+    /// The hosts, and the names that certificates must be for. Not the name that is asked for: that one is the client's.
+    hosts: Option<HashMap<String, ServerName<'static>>>,
 }
 
 impl Trust {
-    fn judge(&self, shown: &[CertificateDer<'_>]) -> Result<(), rustls::Error> {
+    fn judge(&self, shown: &[CertificateDer<'_>], host: &str) -> Result<(), rustls::Error> {
         use CertificateError::{NotValidForName, NotValidForNameContext};
         let Some(ca) = &self.ca else {
             return Ok(());
@@ -235,12 +248,15 @@ impl Trust {
         };
         // A CA alone vouches for any name: which one is looked at then does not matter.
         let any = Ipv4Addr::UNSPECIFIED.into();
-        let name = self.host.as_ref().unwrap_or(&any);
+        let name = match &self.hosts {
+            Some(hosts) => hosts.get(host).ok_or(NotValidForName)?,
+            None => &any,
+        };
         match ca.verify_server_cert(own, intermediates, name, &[], UnixTime::now()) {
             // The name is looked at last.
             Err(rustls::Error::InvalidCertificate(
                 NotValidForName | NotValidForNameContext { .. },
-            )) if self.host.is_none() => Ok(()),
+            )) if self.hosts.is_none() => Ok(()),
             judged => judged.map(|_| ()),
         }
     }

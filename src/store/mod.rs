@@ -29,3 +29,4 @@ pub mod statement;
 pub mod user_locks;
 pub mod verifiers;
 pub mod waits;
+pub mod writability;

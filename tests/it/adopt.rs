@@ -210,9 +210,11 @@ fn an_old_copy_is_adopted_above_what_proxies_know(server: &Server) {
 }
 
 /// A primary, and a replica of it that takes writes.
-fn pair(flavour: Flavour) -> (OwnServer, OwnServer) {
-    let second = std::thread::spawn(move || OwnServer::start(flavour, &["--server-id=2"]));
-    let first = OwnServer::start(flavour, &[]);
+pub(crate) fn pair(flavour: Flavour, options: &'static [&'static str]) -> (OwnServer, OwnServer) {
+    let second = std::thread::spawn(move || {
+        OwnServer::start(flavour, &[&["--server-id=2"], options].concat())
+    });
+    let first = OwnServer::start(flavour, options);
     let second = second.join().expect("a second server");
     let mut root = second.server.root();
     let log = first.server.root().column("SHOW BINARY LOGS")[0].clone();
@@ -245,7 +247,7 @@ fn state(server: &Server, schema: &str) -> Vec<String> {
     .collect()
 }
 
-fn until_alike(first: &OwnServer, second: &OwnServer, schema: &str) {
+pub(crate) fn until_alike(first: &OwnServer, second: &OwnServer, schema: &str) {
     let exists =
         format!("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema='{schema}'");
     eventually("both servers say the same", || {
@@ -256,7 +258,7 @@ fn until_alike(first: &OwnServer, second: &OwnServer, schema: &str) {
 
 fn an_address_that_moves_for_a_moment_ends_nothing(server: &Server) {
     let flavour = flavour_of(server);
-    let (first, second) = pair(flavour);
+    let (first, second) = pair(flavour, &[]);
     let store = Store::on(&first.server);
     let way = Link::start(first.server.port, Ipv4Addr::LOCALHOST);
     let client_way = Link::start(first.server.port, Ipv4Addr::LOCALHOST);
@@ -343,7 +345,7 @@ fn read_only(server: &Server, on: bool) {
 
 fn the_locks_move_with_the_primary_and_not_back(server: &Server) {
     let flavour = flavour_of(server);
-    let (first, second) = pair(flavour);
+    let (first, second) = pair(flavour, &[]);
     let store = Store::on(&first.server);
     let way = Link::start(first.server.port, Ipv4Addr::LOCALHOST);
     let start = || Proxy::start_on(&store.url(way.port()), &store.schema, &SHORT);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockstead::config::StoreUrl;
+use lockstead::config::{HostPort, StoreUrl};
 use lockstead::lock::name::{Key, plain};
 use lockstead::store::batch::BatchResult;
 use lockstead::store::connection::StoreConnection;
@@ -63,6 +63,7 @@ impl Store {
         let url = StoreUrl {
             host: server.host.clone(),
             port: server.port,
+            hosts: vec![HostPort { host: server.host.clone(), port: server.port }],
             user: "root".to_owned(),
             password: "rootpw".to_owned(),
             schema: fresh_schema(),

@@ -34,6 +34,11 @@ impl Launched {
         Self::start_as(|| program(&[]), backend, store, extra)
     }
 
+    /// The same with pages.
+    pub(crate) fn start_with_pages(backend: &str, store: &str, extra: &[&str]) -> Self {
+        Self::run(Launch::by(|| program(&[])).with_pages(), backend, store, extra)
+    }
+
     /// The same with so many open files.
     pub(crate) fn limited(backend: &str, store: &str, extra: &[&str], files: u32) -> Self {
         let shell = || {
@@ -51,7 +56,11 @@ impl Launched {
         store: &str,
         extra: &[&str],
     ) -> Self {
-        let launch = Launch::by(make)
+        Self::run(Launch::by(make), backend, store, extra)
+    }
+
+    fn run(launch: Launch<'_>, backend: &str, store: &str, extra: &[&str]) -> Self {
+        let launch = launch
             .arguments(&["--workers", "1", "--state-dir", "off"])
             .arguments(&["--backend", backend, "--store", store])
             .arguments(extra);

@@ -9,8 +9,8 @@ use lockstead::backend::encrypt::encrypt;
 use lockstead::backend::greeted::{Greeted, connect};
 use lockstead::backend::learned::{LearnedSecrets, Proven};
 use lockstead::backend::login_as::{NotOpened, OpenAs, login_as};
-use lockstead::config::HostPort;
 use lockstead::config::tls::{BackendMode, BackendTls, ClientCertificate, ClientTls, Offer};
+use lockstead::config::{HostPort, ServerAddress};
 use lockstead::frontend::login::auth_exchange::{Broken, Exchange, Learning, Side, Verdict};
 use lockstead::net::certificates::{Acceptor, Connector};
 use lockstead::net::leg::Leg;
@@ -21,6 +21,7 @@ use lockstead::protocol::capabilities::Capabilities;
 use lockstead::protocol::frame::put_frame;
 use lockstead::protocol::handshake::{Login, tagged_attributes};
 use lockstead::protocol::recover::Scheme;
+use lockstead::servers::writer::Writer;
 use lockstead::types::LearnPasswords;
 use prometheus::IntCounter;
 use tokio::runtime::Runtime;
@@ -101,12 +102,13 @@ fn runtime() -> Runtime {
 
 fn connector() -> Connector {
     let tls = BackendTls { mode: BackendMode::Required, ca: None, pairs: Vec::new(), local: false };
-    Connector::load(&tls, "localhost").expect("no files")
+    Connector::load(&tls, ["localhost"]).expect("no files")
 }
 
 async fn greeted(server: &Server) -> Greeted {
     let backend = HostPort { host: server.host.clone(), port: server.port };
-    connect(&backend, PATIENCE, None).await.expect("a greeting")
+    let writer = Writer::among(vec![ServerAddress { store: backend.clone(), backend }]);
+    connect(&writer.now().expect("the only one"), PATIENCE, None).await.expect("a greeting")
 }
 
 /// What came of a login through a [`Relay`].
@@ -195,7 +197,9 @@ async fn pass(
     let packet = |proof: Option<&[u8]>| login.for_server(offered, hops, proof, None);
     if server_tls {
         let login = packet(None);
-        let encrypted = encrypt(&connector(), &mut server, client.tls(), &greeting, &login).await;
+        let encrypted =
+            encrypt(&connector(), &mut server, client.tls(), (&greeting, "localhost"), &login)
+                .await;
         encrypted.expect("TLS with the server");
     }
     let mut exchange = Exchange::new(

@@ -69,5 +69,6 @@ mod upgrade_sockets;
 mod vanished;
 mod watched;
 mod windows;
+mod writers;
 
 use lockstead_support::{link, session, wire};

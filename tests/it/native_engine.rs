@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockstead::config::StoreUrl;
 use lockstead::config::tls::StoreTls;
+use lockstead::config::{HostPort, ServerAddress, StoreUrl};
 use lockstead::engine::handle::{
     Acquired, Claim, Engine, EventSender, FindSessions, Grant, Look, SessionEvent, Ticket,
 };
@@ -15,6 +15,7 @@ use lockstead::engine::shared::current_backend::CurrentBackend;
 use lockstead::engine::start::{Threads, start};
 use lockstead::lock::name::{Key, Name, plain};
 use lockstead::metrics::Metrics;
+use lockstead::servers::writer::Writer;
 use lockstead::store::connection::StoreConnection;
 use lockstead::types::{BackendId, Flavour as Family, ProxyId};
 use tokio::runtime::Runtime;
@@ -76,6 +77,7 @@ impl Tables {
         let url = StoreUrl {
             host: server.host.clone(),
             port: server.port,
+            hosts: vec![HostPort { host: server.host.clone(), port: server.port }],
             user: "root".to_owned(),
             password: "rootpw".to_owned(),
             schema: fresh_schema(),
@@ -101,9 +103,11 @@ impl Tables {
 
     fn node(&self, lease: Duration, native: bool, clients: &[&Client]) -> Node {
         let metrics = Arc::new(Metrics::new(None).expect("metrics"));
+        let at = self.url.hosts[0].clone();
         let access = Arc::new(StoreAccess {
             url: self.url.clone(),
             connect_timeout: PATIENCE,
+            writer: Writer::among(vec![ServerAddress { backend: at.clone(), store: at }]),
             open: parking_lot::Mutex::default(),
             home: parking_lot::Mutex::default(),
             metrics: Arc::clone(&metrics),

@@ -194,7 +194,7 @@ impl Pool {
         loop {
             let mut state = self.0.state.lock();
             let over = state.open > self.0.limits.size;
-            let old = backend.as_ref().is_some_and(|b| self.0.is_old(b));
+            let old = backend.as_ref().is_some_and(|b| b.is_left() || self.0.is_old(b));
             if over || old {
                 break;
             }
@@ -271,6 +271,15 @@ impl Pool {
         }
     }
 
+    /// Closes free connections that do not lead to the writer.
+    pub fn close_left(&self) {
+        let mut state = self.0.state.lock();
+        let left: Vec<DetachedBackend> = state.free.extract_if(.., |b| b.is_left()).collect();
+        self.0.show(&state);
+        drop(state);
+        drop(left);
+    }
+
     fn permit(&self) -> Permit {
         Permit::new(Arc::clone(&self.0) as Arc<dyn Permits>)
     }
@@ -340,5 +349,8 @@ impl PoolState {
 
 /// A connection that was given back is not fresh.
 fn suits(backend: &DetachedBackend, key: &PoolKey, wish: Wish) -> bool {
-    !wish.fresh && **backend.key() == *key && (!wish.schemaless || backend.is_schemaless())
+    !wish.fresh
+        && !backend.is_left()
+        && **backend.key() == *key
+        && (!wish.schemaless || backend.is_schemaless())
 }

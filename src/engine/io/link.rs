@@ -8,6 +8,8 @@ use parking_lot::Mutex;
 use crate::config::StoreUrl;
 use crate::engine::shared::stuck::Stuck;
 use crate::metrics::Metrics;
+use crate::servers::route::StoreRoute;
+use crate::servers::writer::{Destination, Writer};
 use crate::store::connection::{StoreConnection, StoreError};
 use crate::store::identity::Thread;
 use crate::store::rights::Rights;
@@ -15,10 +17,12 @@ use crate::store::rights::Rights;
 /// The way to the store, and the connections that are open there.
 #[derive(Debug)]
 pub struct StoreAccess {
-    /// The store's address and account.
+    /// The store's servers, account and schema.
     pub url: StoreUrl,
     /// Limit of a connect.
     pub connect_timeout: Duration,
+    /// Which of the servers connections go to.
+    pub writer: Writer,
     /// Ids of the engine's own connections, for the proxies row.
     pub open: Mutex<Vec<Thread>>,
     /// Identity of the server whose locks are kept; none before the first registration.
@@ -32,14 +36,26 @@ pub struct StoreAccess {
 }
 
 impl StoreAccess {
-    /// Opens a connection and lists it.
-    pub async fn connect(&self) -> Result<StoreConnection, StoreError> {
-        let opened = StoreConnection::open(&self.url, self.connect_timeout).await;
+    /// The way to the lock tables.
+    fn route(&self) -> StoreRoute {
+        let (url, writer) = (self.url.clone(), self.writer.clone());
+        StoreRoute { url, limit: self.connect_timeout, writer }
+    }
+
+    /// Opens a connection to the writer and lists it.
+    async fn connect(&self) -> Result<(StoreConnection, Destination), StoreError> {
+        let opened = self.route().open().await;
         match &opened {
-            Ok(conn) => self.open.lock().push(conn.thread()),
+            Ok((conn, _)) => self.open.lock().push(conn.thread()),
             Err(e) => self.count(e),
         }
         opened
+    }
+
+    /// The server that connections go to, for messages.
+    fn server(&self) -> String {
+        let last = self.writer.last().map(|to| to.store().to_string());
+        last.unwrap_or_else(|| self.writer.to_string())
     }
 
     /// Strikes a connection off the list. Another may have its id by now, after a restart.
@@ -69,15 +85,11 @@ impl StoreAccess {
     /// A store that is never reached.
     #[cfg(test)]
     pub(in crate::engine) fn unreachable() -> Self {
-        let url = StoreUrl {
-            host: "127.0.0.1".to_owned(),
-            port: 1,
-            user: String::new(),
-            password: String::new(),
-            schema: "lockstead".to_owned(),
-            tls: crate::config::tls::StoreTls::default(),
-        };
+        let url = StoreUrl::parse("mysql://nobody@127.0.0.1:1/lockstead").expect("a URL");
+        let store = url.hosts[0].clone();
+        let server = crate::config::ServerAddress { backend: store.clone(), store };
         Self {
+            writer: Writer::among(vec![server]),
             shares: false,
             url,
             connect_timeout: Duration::from_secs(1),
@@ -99,12 +111,14 @@ impl StoreAccess {
 pub struct StoreLink {
     access: Arc<StoreAccess>,
     conn: Option<StoreConnection>,
+    /// Where it leads.
+    to: Option<Destination>,
 }
 
 impl StoreLink {
     /// A link that is not connected yet.
     pub fn new(access: Arc<StoreAccess>) -> Self {
-        Self { access, conn: None }
+        Self { access, conn: None, to: None }
     }
 
     /// An open connection to the server whose locks are kept. An error here means that nothing
@@ -124,17 +138,20 @@ impl StoreLink {
         self.get_any().await
     }
 
-    /// An open connection to the server that the address leads to now. An error here means that nothing
-    /// was sent.
+    /// An open connection to the server that is the writer now, or that the only address leads to now. An error here
+    /// means that nothing was sent.
     pub async fn get_any(&mut self) -> Result<&mut StoreConnection, StoreError> {
+        if self.to.as_ref().is_some_and(Destination::is_left) {
+            self.drop_connection();
+        }
         if self.conn.is_none() {
             let opened = self.access.connect().await;
-            let url = &self.access.url;
             let why = |e| match e {
-                StoreError::Connect(why) => format!("{}:{}: {why}", url.host, url.port),
+                StoreError::Connect(why) => format!("{}: {why}", self.access.server()),
                 e => e.to_string(),
             };
-            self.conn = Some(opened.map_err(|e| StoreError::Connect(why(e)))?);
+            let (conn, to) = opened.map_err(|e| StoreError::Connect(why(e)))?;
+            (self.conn, self.to) = (Some(conn), Some(to));
         }
         self.conn.as_mut().ok_or_else(|| StoreError::Connect("closed".to_owned()))
     }
@@ -152,6 +169,7 @@ impl StoreLink {
 
     /// Drops the connection.
     pub fn drop_connection(&mut self) {
+        self.to = None;
         if let Some(conn) = self.conn.take() {
             self.access.forget(&conn.thread());
         }

@@ -4,15 +4,18 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::servers::writer::Destination;
 use crate::types::BackendId;
 
 /// The server's connection that works for a session now, if one does. Copies speak of the same session.
 #[derive(Debug, Clone, Default)]
 pub struct CurrentBackend(Arc<Mutex<Option<Assigned>>>);
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Assigned {
     id: BackendId,
+    /// Where it leads, if that is known.
+    to: Option<Destination>,
     /// The server's start, where the connection has told it.
     run: Option<i64>,
     /// Somebody ends it at the server, and does not wait for the result.
@@ -32,13 +35,18 @@ impl CurrentBackend {
     /// Of a session that has this connection.
     pub fn of(id: BackendId) -> Self {
         let current = Self::default();
-        current.set(id, None);
+        current.set(id, None, None);
         current
     }
 
     /// From here on this connection works for the session. `run`: the server's start, if the connection has told it.
-    pub fn set(&self, id: BackendId, run: Option<i64>) {
-        *self.0.lock() = Some(Assigned { id, run, condemned: false });
+    pub fn set(&self, id: BackendId, run: Option<i64>, to: Option<Destination>) {
+        *self.0.lock() = Some(Assigned { id, to, run, condemned: false });
+    }
+
+    /// Whether the connection leads to a server that is not the writer any more.
+    pub fn is_left(&self) -> bool {
+        self.0.lock().as_ref().and_then(|now| now.to.as_ref()).is_some_and(Destination::is_left)
     }
 
     /// The connection has told the server's start.
@@ -51,7 +59,7 @@ impl CurrentBackend {
     /// The server's start, if the connection has told it. A connection that has not is of the run in which its
     /// session's locks were granted.
     pub fn run(&self) -> Option<i64> {
-        self.0.lock().and_then(|assigned| assigned.run)
+        self.0.lock().as_ref().and_then(|assigned| assigned.run)
     }
 
     /// From here on none does.
@@ -64,12 +72,12 @@ impl CurrentBackend {
 
     /// The connection, as it is now. It may be another session's a moment later.
     pub fn id(&self) -> Option<BackendId> {
-        self.0.lock().map(|assigned| assigned.id)
+        self.0.lock().as_ref().map(|assigned| assigned.id)
     }
 
     /// Whether somebody ends the connection at the server.
     pub fn is_condemned(&self) -> bool {
-        self.0.lock().is_some_and(|assigned| assigned.condemned)
+        self.0.lock().as_ref().is_some_and(|assigned| assigned.condemned)
     }
 
     /// The connection, to be ended at the server, and the server's start as [`Self::run`] says: it works for no other
@@ -94,13 +102,13 @@ mod tests {
         assert_eq!(other.id(), Some(BackendId(7)));
         assert_eq!(current.clear(), Reuse::Allowed);
         assert_eq!((other.id(), other.condemn()), (None, None), "there is nothing to end");
-        current.set(BackendId(8), Some(7));
+        current.set(BackendId(8), Some(7), None);
         assert_eq!(other.run(), Some(7));
         assert!(!current.is_condemned());
         assert_eq!(other.condemn(), Some((BackendId(8), Some(7))));
         assert!(current.is_condemned());
         assert_eq!(current.clear(), Reuse::Forbidden);
-        current.set(BackendId(9), None);
+        current.set(BackendId(9), None, None);
         assert_eq!(other.run(), None);
         assert_eq!(current.clear(), Reuse::Allowed, "the next one was not ended");
     }

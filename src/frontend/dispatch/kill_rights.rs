@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use tokio::time::Instant;
+
 use crate::backend::connection::DetachedBackend;
 use crate::backend::left::Left;
 use crate::backend::pool::PoolKey;
@@ -63,11 +65,12 @@ async fn idle_connection(
     capabilities: Capabilities,
 ) -> Option<DetachedBackend> {
     while let Some(free) = shared.pool.take_free(&key.user) {
-        if free.is_quiet() {
+        if free.is_quiet() && !free.is_left() {
             return Some(free);
         }
     }
-    let wanted = NewConnection { key, collation: COLLATION, secrets: &shared.secrets };
+    let until = Instant::now() + context.config.pooling.wait;
+    let wanted = NewConnection { key, collation: COLLATION, secrets: &shared.secrets, until };
     match open_as(context, &wanted, capabilities, shared.pool.adopt()).await {
         Ok(backend) => backend.detach(Left::Unknown).ok(),
         Err(why) => {

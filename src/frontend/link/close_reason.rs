@@ -9,6 +9,8 @@ pub(crate) enum CloseReason {
     ClientQuit,
     /// The server closed its side, or its connection broke.
     ServerGone,
+    /// The server is not the writer any more.
+    Left,
     /// The locks are lost.
     Fenced,
     /// The proxy shuts down.
@@ -33,6 +35,7 @@ impl CloseReason {
         match self {
             Self::ClientGone | Self::ClientQuit => "client",
             Self::ServerGone => "server",
+            Self::Left => "writer",
             Self::Fenced => "fenced",
             Self::Drained => "drained",
             Self::Killed => "killed",

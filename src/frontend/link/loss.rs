@@ -19,6 +19,7 @@ use crate::protocol::command::Command;
 use crate::protocol::frame::{FrameHeader, HEADER};
 use crate::protocol::reply::ErrorReply;
 use crate::protocol::status::Status;
+use crate::servers::writer::Destination;
 use crate::types::BackendId;
 
 /// A connection that has ended, and what its session's client is to be told.
@@ -199,6 +200,16 @@ impl Link {
         if let Some(seat) = &mut self.seat {
             seat.leaves_connection();
         }
+    }
+
+    /// Whether the connection leads to a server that is not the writer any more.
+    pub(crate) fn is_left(&self) -> bool {
+        self.server.to().is_some_and(Destination::is_left)
+    }
+
+    /// Closes the connection, and keeps in mind what it was.
+    pub(crate) fn end_server(&mut self) {
+        self.server.end_abruptly();
     }
 
     /// The connection is gone, with which the session did nothing.

@@ -314,14 +314,21 @@ impl Link {
                 },
                 Lent::New(permit) => {
                     let Some(seat) = &self.seat else { return Ok(Arrival::TooLate) };
-                    match open_as(context, &seat.opening(), self.capabilities, permit).await {
+                    let opening = seat.opening(deadline);
+                    match open_as(context, &opening, self.capabilities, permit).await {
                         Ok(backend) => backend,
                         Err(why) => return Ok(Arrival::Refused(why)),
                     }
                 }
             };
             let Some(seat) = &mut self.seat else { return Ok(Arrival::TooLate) };
-            seat.current.set(backend.id(), backend.run());
+            let to = backend.to();
+            seat.current.set(backend.id(), backend.run(), Some(to.clone()));
+            if to.is_left() {
+                // Nobody will tell that of a connection that is new.
+                seat.leaves_connection();
+                continue;
+            }
             seat.take_hold();
             seat.idle_end = None;
             backend.number_statements(seat.statement_numbers());
@@ -349,7 +356,8 @@ impl Link {
     }
 
     fn take_over(&self, backend: DetachedBackend) -> Option<Backend> {
-        let lives = backend.is_quiet() && backend.tag() == self.guard.incarnation();
+        let lives =
+            backend.is_quiet() && backend.tag() == self.guard.incarnation() && !backend.is_left();
         if lives { backend.attach(self.capabilities).ok() } else { None }
     }
 

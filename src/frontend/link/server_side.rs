@@ -17,6 +17,7 @@ use crate::protocol::command::Shape;
 use crate::protocol::cut::Reported;
 use crate::protocol::response::{Progress, Tracker};
 use crate::protocol::statement_ids::Naming;
+use crate::servers::writer::Destination;
 use crate::types::ProxyId;
 
 /// The connection, while there is one.
@@ -113,6 +114,11 @@ impl ServerSide {
     /// The incarnation of the proxy that it was tagged with.
     pub(super) fn tag(&self) -> Option<ProxyId> {
         self.0.as_ref().and_then(|backend| backend.tag())
+    }
+
+    /// Where it leads.
+    pub(super) fn to(&self) -> Option<&Destination> {
+        self.0.as_ref().map(|backend| backend.to())
     }
 
     /// The server's start, if the connection has told it.

@@ -120,7 +120,7 @@ async fn come_back(cx: &mut CallContext<'_>) -> Result<Option<Vec<u8>>, CloseRea
             cx.context.metrics.pool_timeouts.inc();
             codes::no_connection(cx.context.config.pooling.wait)
         }
-        Arrival::Refused(why) => codes::unreachable(&cx.context.config.backend.to_string(), &why),
+        Arrival::Refused(why) => codes::unreachable(&cx.context.reach.writer().to_string(), &why),
     };
     let mut out = Vec::new();
     error.encode(&mut out, 1, false);

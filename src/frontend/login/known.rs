@@ -38,7 +38,8 @@ impl OwnGreeting {
     pub(super) fn of(context: &Context) -> Option<Self> {
         let Shared { secrets, .. } = context.shared.as_ref()?;
         let known = secrets.admissions().greeting(context.config.pooling.login_check_ttl)?;
-        if Hops::refusal(&context.config, known.greeting.capabilities).is_some() {
+        let config = &context.config;
+        if Hops::refusal(config, config.backend(), known.greeting.capabilities).is_some() {
             return None;
         }
         let mut frame = known.frame.clone();

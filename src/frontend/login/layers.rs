@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::config::HostPort;
 use crate::frontend::shared::context::Context;
 use crate::frontend::shared::leg_options::{Hops, compression};
 use crate::frontend::shared::turned_away::TurnedAway;
@@ -15,12 +16,12 @@ use crate::protocol::handshake::{Greeting, Login};
 pub(super) async fn encrypt(
     client: &Leg,
     server: &mut Leg,
-    greeting: &Greeting,
+    (greeting, backend): (&Greeting, &HostPort),
     packet: &[u8],
     context: &Context,
 ) -> Result<(), TurnedAway> {
     let config = &context.config;
-    let encrypted = context.hops.encrypt_server(config, client, server, greeting, packet).await;
+    let encrypted = context.hops.encrypt_server(backend, client, server, greeting, packet).await;
     if let Err(refusal) = &encrypted
         && Hops::keeps_all_out(config)
         && !refusal.text().is_empty()

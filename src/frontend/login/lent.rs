@@ -1,11 +1,11 @@
 //! A proxy between Lockstead and the server that lends the server's connections to sessions in turn, as MySQL Router
 //! does with `connection_sharing`: which modes can do with that.
 
+use crate::backend::greeted::Greeted;
 use crate::config::Mode;
 use crate::frontend::shared::context::Context;
 use crate::frontend::shared::turned_away::TurnedAway;
 use crate::lock::codes;
-use crate::protocol::handshake::Greeting;
 use crate::seldom::Turn;
 
 /// Why sessions cannot be served over lent connections; `None` if they can. `finds_tagged`: the store account may see
@@ -28,12 +28,12 @@ pub fn unfit(mode: Mode, shares: bool, finds_tagged: bool) -> Option<&'static st
 }
 
 /// The refusal of a session at such a proxy.
-pub(super) fn refusal(greeting: &Greeting, context: &Context) -> Option<TurnedAway> {
-    if greeting.has_id() {
+pub(super) fn refusal(greeted: &Greeted, context: &Context) -> Option<TurnedAway> {
+    if greeted.greeting.has_id() {
         return None;
     }
     let why = unfit(context.config.mode, context.shared.is_some(), context.finds_tagged)?;
-    let backend = context.config.backend.to_string();
+    let backend = greeted.to.backend().to_string();
     if let Some(Turn { left_out }) = context.lines.lent.turn() {
         tracing::warn!(
             backend,

@@ -14,7 +14,7 @@ use super::layers::{compress, encrypt};
 use super::lent;
 use super::like::{Asking, judged, renumbered};
 use crate::backend::admissions::{JudgedLogin, KnownGreeting, LoginValues};
-use crate::backend::greeted::{GreetError, Greeted, connect};
+use crate::backend::greeted::{GreetError, Greeted, connect_to_writer};
 use crate::backend::learned::Proven;
 use crate::frontend::dispatch::watched::user_of_login;
 use crate::frontend::pooling::seated::LoginAccount;
@@ -34,6 +34,7 @@ use crate::protocol::host_block_guard;
 use crate::protocol::reply::ErrorReply;
 use crate::protocol::session_track::{DefaultReports, OkPacket};
 use crate::seldom::Turn;
+use crate::servers::writer::Destination;
 use crate::types::{ConnectionId, Flavour, ProxyId};
 
 /// A logged-in client with its server connection.
@@ -72,6 +73,8 @@ pub enum LoginStanding {
     Asked {
         /// The connection.
         server: Leg,
+        /// Where it leads.
+        to: Destination,
         /// What the others are compared with.
         judged: Option<Box<JudgedLogin>>,
     },
@@ -113,7 +116,7 @@ pub(super) async fn greeting_for(client: &mut LoginClient, context: &Context) ->
             return None;
         }
         Err(e) => {
-            let backend = context.config.backend.to_string();
+            let backend = context.reach.writer().to_string();
             if let Some(Turn { left_out }) = context.lines.unreachable.turn() {
                 tracing::warn!(backend, error = %e, left_out, "no connection to the server for a client");
             }
@@ -122,11 +125,12 @@ pub(super) async fn greeting_for(client: &mut LoginClient, context: &Context) ->
             return None;
         }
     };
-    let tls = Hops::refusal(&context.config, greeted.greeting.capabilities).map(|error| {
+    let tls = Hops::refusal(&context.config, greeted.to.backend(), greeted.greeting.capabilities);
+    let tls = tls.map(|error| {
         context.reach.closed(&error.message);
         TurnedAway::of("backend_tls", error)
     });
-    if let Some(refusal) = tls.or_else(|| lent::refusal(&greeted.greeting, context)) {
+    if let Some(refusal) = tls.or_else(|| lent::refusal(&greeted, context)) {
         context.spares.keep(greeted);
         turn_away(client, refusal, context).await;
         return None;
@@ -205,9 +209,8 @@ async fn authenticated(
 ) -> Result<Authenticated, RefusedLogin> {
     let (config, peer) = (&context.config, client.peer);
     let deadline = Instant::now() + config.login_timeout.min(context.spares.limit());
-    let Greeted { stream, frame, greeting, opened } = greeted;
-    let asking = Asking::begin(context);
-    let mut server = Leg::new(stream);
+    let Greeted { stream, frame, greeting, opened, to } = greeted;
+    let (asking, mut server) = (Asking::begin(context), Leg::new(stream));
     let offered = greeting.capabilities;
     let hops = Hops::asked(config, &client.leg, peer, offered);
     let who = context.observer.is_some().then(|| user_of_login(login, peer));
@@ -221,7 +224,8 @@ async fn authenticated(
     let packet = |proof: Option<&[u8]>| login.for_server(offered, asked, proof, tag);
     if hops.has(Capabilities::SSL) {
         let packet = packet(None);
-        let encrypted = encrypt(&client.leg, &mut server, &greeting, &packet, context);
+        let here = (&greeting, to.backend());
+        let encrypted = encrypt(&client.leg, &mut server, here, &packet, context);
         let late = || Err(TurnedAway::silent("backend_tls"));
         if let Err(refusal) = timeout_at(deadline, encrypted).await.unwrap_or_else(|_| late()) {
             return Err(RefusedLogin { client, refusal });
@@ -267,7 +271,7 @@ async fn authenticated(
         connection: client.connection.unwrap_or_else(|| greeting.connection.as_session()),
         client: client.leg,
         peer,
-        standing: LoginStanding::Asked { server, judged },
+        standing: LoginStanding::Asked { server, to, judged },
         greeting,
         opened,
         capabilities: login.capabilities.without(Capabilities::HOPS).both(offered),
@@ -316,7 +320,7 @@ async fn greet(peer: Peer, context: &Context) -> Result<Greeted, GreetError> {
     {
         return Ok(greeted);
     }
-    let made = connect(&config.backend, config.connect_timeout, announced).await;
+    let made = connect_to_writer(context.reach.writer(), context.patience(), announced).await;
     context.reach.heard(&made);
     made
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tokio::time::Instant;
+
 use super::capture::Doubts;
 use super::named::NamedTexts;
 use super::open::NewConnection;
@@ -24,8 +26,9 @@ pub(crate) struct ChangedAccount {
 
 impl Seat {
     /// What another connection for the session is opened with.
-    pub(crate) fn opening(&self) -> NewConnection<'_> {
-        NewConnection { key: &self.key, collation: self.collation, secrets: &self.secrets }
+    pub(crate) fn opening(&self, until: Instant) -> NewConnection<'_> {
+        let Self { key, collation, secrets, .. } = self;
+        NewConnection { key, collation: *collation, secrets, until }
     }
 
     /// Whether more connections can be opened for the account: another login may have taught how.

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use tokio::time::Instant;
+
 use crate::backend::connection::Backend;
-use crate::backend::greeted::connect;
+use crate::backend::greeted::{Patience, connect_to_writer};
 use crate::backend::learned::LearnedSecrets;
-use crate::backend::login_as::{NotOpened, OpenAs, login_as};
+use crate::backend::login_as::{NotOpened, OpenAs, OpenedAs, login_as};
 use crate::backend::pool::{Permit, PoolKey};
 use crate::frontend::shared::context::Context;
 use crate::protocol::account_login::AccountLogin;
@@ -24,6 +26,8 @@ pub(crate) struct NewConnection<'a> {
     pub collation: u8,
     /// What is known of the account.
     pub secrets: &'a LearnedSecrets,
+    /// How long a writer is waited for, if none is known.
+    pub until: Instant,
 }
 
 /// Opens one, for a client that speaks `client`. An error says why there is none.
@@ -34,7 +38,9 @@ pub(crate) async fn open_as(
     permit: Permit,
 ) -> Result<Backend, String> {
     let config = &context.config;
-    let greeted = connect(&config.backend, config.connect_timeout, None).await;
+    let left = opening.until.saturating_duration_since(Instant::now());
+    let patience = Patience { writer: context.patience().writer.min(left), ..context.patience() };
+    let greeted = connect_to_writer(context.reach.writer(), patience, None).await;
     context.reach.heard(&greeted);
     if greeted.is_err() {
         // When it is back, its accounts may be others.
@@ -64,6 +70,7 @@ pub(crate) async fn open_as(
         }
         e.to_string()
     })?;
-    let backend = Backend::new(opened.leg, &opened.greeting, opened.opened, opened.capabilities);
+    let OpenedAs { leg, greeting, opened, to, capabilities, .. } = opened;
+    let backend = Backend::new(leg, &greeting, opened, to, capabilities);
     Ok(backend.shared(Arc::clone(opening.key), client, true, tag, permit))
 }

@@ -30,9 +30,9 @@ pub(super) fn begin(
     let Authenticated { client, greeting, opened, capabilities, connection, account, .. } = login;
     let id = if greeting.has_id() { greeting.connection } else { connection.of_one_backend() };
     match login.standing {
-        LoginStanding::Asked { server, judged } => {
-            current.set(id, None);
-            let server = Backend::new(server, &greeting, opened, capabilities);
+        LoginStanding::Asked { server, to, judged } => {
+            current.set(id, None, Some(to.clone()));
+            let server = Backend::new(server, &greeting, opened, to, capabilities);
             let (server, seat) = seated(server, account, current, events, context);
             let mut link = Link::new(client, Some(server), capabilities, guard, context);
             link.learn_status(&login.ok);

@@ -29,7 +29,9 @@ impl Session {
     /// Ends the other side and gives the locks back.
     pub(super) async fn finish(mut self, end: CloseReason) {
         let end = match end {
-            CloseReason::ServerGone if !self.link.guard().is_certain() => CloseReason::Fenced,
+            CloseReason::ServerGone | CloseReason::Left if !self.link.guard().is_certain() => {
+                CloseReason::Fenced
+            }
             end => end,
         };
         let reason = end.label();
@@ -64,6 +66,7 @@ impl Session {
             // A fence seen by this session alone, at the deadline's edge, must not leave its locks
             // in an incarnation that lives on.
             CloseReason::Fenced
+            | CloseReason::Left
             | CloseReason::Moved
             | CloseReason::Revoked(_)
             | CloseReason::Lost(_)
@@ -136,7 +139,7 @@ impl Session {
                 );
                 codes::fenced(held)
             }
-            CloseReason::Drained => codes::draining(),
+            CloseReason::Drained | CloseReason::Left => codes::draining(),
             CloseReason::Killed if self.phase.answers() => codes::killed(self.view.flavour()),
             CloseReason::Inactive if self.view.flavour() == Flavour::MySql => codes::inactive(),
             CloseReason::Moved => codes::moved(),
@@ -211,7 +214,8 @@ impl Session {
             | SessionEvent::Interrupt
             | SessionEvent::Look(_)
             | SessionEvent::ReadLocks
-            | SessionEvent::GiveBack => Ok(()),
+            | SessionEvent::GiveBack
+            | SessionEvent::WriterChanged => Ok(()),
             SessionEvent::Stop | SessionEvent::ServerDone => Err(CloseReason::ServerGone),
         }
     }

@@ -14,6 +14,8 @@ use crate::frontend::state::phase::Phase;
 
 /// How long the server may take over the end of a connection, with its rollback. Then the session ends.
 const PROOF: Duration = Duration::from_mins(1);
+/// How long a server that was left may take to tell what it knows of the session.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 impl Session {
     /// If the turn has found that a shared connection has ended, the session goes on without it, or ends: then why.
@@ -23,24 +25,40 @@ impl Session {
     ) -> Result<(), CloseReason> {
         match turn {
             // Boxed, so that other turns do not carry the room for it.
-            Err(CloseReason::ServerGone) if self.link.is_shared() => {
-                Box::pin(self.go_on_or_end()).await
+            Err(end @ (CloseReason::ServerGone | CloseReason::Left)) if self.link.is_shared() => {
+                Box::pin(self.go_on_or_end(end)).await
             }
             turn => turn,
         }
     }
 
-    async fn go_on_or_end(&mut self) -> Result<(), CloseReason> {
+    async fn go_on_or_end(&mut self, mut end: CloseReason) -> Result<(), CloseReason> {
+        if matches!(end, CloseReason::Left) && self.take_along().await? {
+            return self.run_without_server().await;
+        }
         loop {
             let Some(lost) = self.lost().await? else {
                 self.link.end_with_server();
-                return Err(CloseReason::ServerGone);
+                return Err(end);
             };
             match self.go_on(&lost).await {
                 // The next one has ended as well.
-                Err(CloseReason::ServerGone) => {}
+                Err(next @ (CloseReason::ServerGone | CloseReason::Left)) => end = next,
                 next => return next,
             }
+        }
+    }
+
+    /// A server that is not the writer any more may still answer: an idle session takes along what only that server
+    /// knows of it. Whether it has left.
+    async fn take_along(&mut self) -> Result<bool, CloseReason> {
+        if !self.phase.takes_commands() {
+            return Ok(false);
+        }
+        match timeout(FAREWELL, self.link.leave()).await {
+            Ok(Ok(())) => Ok(!self.link.has_server()),
+            Ok(Err(CloseReason::ServerGone)) | Err(_) => Ok(false),
+            Ok(Err(end)) => Err(end),
         }
     }
 
@@ -61,14 +79,21 @@ impl Session {
     /// statement still does. Whether that is certain.
     async fn until_gone(&mut self, ended: &LostBackend) -> Result<bool, CloseReason> {
         let engine = self.context.engine.clone();
+        // A server that was left has not ended the connection itself.
+        self.link.end_server();
         let mut gone = pin!(timeout(PROOF, engine.until_gone(ended.conn, ended.run)));
         loop {
+            // The lock tables are elsewhere: the old server is not asked there. Without locks nothing is to be protected.
+            if self.link.is_left() && self.locks.ledger().held().is_empty() {
+                return Ok(true);
+            }
             tokio::select! {
                 biased;
-                event = self.locks.next_event() => match self.locks.hear(event)? {
-                    Asked::Look(question) => self.locks.present(question),
-                    Asked::End => return Err(CloseReason::Killed),
-                    Asked::Nothing | Asked::Read | Asked::GiveBack => {}
+                event = self.locks.next_event() => match self.locks.hear(event) {
+                    Ok(Asked::Look(question)) => self.locks.present(question),
+                    Ok(Asked::End) => return Err(CloseReason::Killed),
+                    Ok(Asked::Nothing | Asked::Read | Asked::GiveBack) | Err(CloseReason::Left) => {}
+                    Err(end) => return Err(end),
                 },
                 gone = &mut gone => return Ok(gone.unwrap_or(false)),
                 () = self.link.client_speaks() => self.link.read_ahead()?,

@@ -81,7 +81,7 @@ impl Session {
                 self.refuse_command(&codes::no_connection(wait))
             }
             Some(Arrival::Refused(why)) => {
-                let backend = self.context.config.backend.to_string();
+                let backend = self.context.reach.writer().to_string();
                 self.refuse_command(&codes::unreachable(&backend, &why))
             }
         }

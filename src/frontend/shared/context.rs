@@ -11,6 +11,7 @@ use super::log_lines::Lines;
 use super::programs::KnownPrograms;
 use super::registry::Registry;
 use super::shapes::Shapes;
+use crate::backend::greeted::Patience;
 use crate::backend::learned::LearnedSecrets;
 use crate::backend::pool::Pool;
 use crate::backend::reach::Reach;
@@ -81,6 +82,12 @@ impl Context {
     pub fn renewed(&self) -> Self {
         let (config, hops) = self.in_force.both();
         Self { config, hops, ..self.clone() }
+    }
+
+    /// How long a connection to the server may take.
+    pub fn patience(&self) -> Patience {
+        let Config { connect_timeout, writer_wait, .. } = *self.config;
+        Patience { connect: connect_timeout, writer: writer_wait }
     }
 
     /// Counts why the proxy ended a client's connection.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::turned_away::TurnedAway;
 use crate::backend::encrypt::encrypt;
 use crate::backend::own::Guard;
-use crate::config::Config;
 use crate::config::tls::{BackendMode, ClientCertificate, Offer};
+use crate::config::{Config, HostPort};
 use crate::lock::codes;
 use crate::net::certificate_expiry::Ends;
 use crate::net::certificates::{Acceptor, Connector, TlsError};
@@ -48,7 +48,7 @@ impl Hops {
             offers.then(|| Acceptor::load(&config.tls, config.state_dir.as_deref())).transpose()?;
         let mode = config.backend_tls.mode;
         let connector = (mode != BackendMode::Off)
-            .then(|| Connector::load(&config.backend_tls, &config.backend.host).map(Arc::new))
+            .then(|| Connector::load(&config.backend_tls, config.hosts()).map(Arc::new))
             .transpose()?;
         // Clients in clear before an encrypted leg.
         let mixed = config.tls.offer != Offer::Require
@@ -111,7 +111,11 @@ impl Hops {
     }
 
     /// Why nobody is let in, whatever the client offers.
-    pub fn refusal(config: &Config, server: Capabilities) -> Option<ErrorReply> {
+    pub fn refusal(
+        config: &Config,
+        backend: &HostPort,
+        server: Capabilities,
+    ) -> Option<ErrorReply> {
         if server.has(Capabilities::SSL) {
             return None;
         }
@@ -124,7 +128,7 @@ impl Hops {
         } else {
             return None;
         };
-        Some(codes::backend_tls(&config.backend.to_string(), why))
+        Some(codes::backend_tls(&backend.to_string(), why))
     }
 
     /// Why a client is not let in over this leg.
@@ -158,10 +162,10 @@ impl Hops {
         config.backend_compression.with(tls).both(offered)
     }
 
-    /// Encrypts the server's leg. `login` is what follows.
+    /// Encrypts the leg to this server. `login` is what follows.
     pub async fn encrypt_server(
         &self,
-        config: &Config,
+        backend: &HostPort,
         client: &Leg,
         server: &mut Leg,
         greeting: &Greeting,
@@ -170,13 +174,14 @@ impl Hops {
         let Some(connector) = &self.connector else {
             return Ok(());
         };
-        let Err(e) = encrypt(connector, server, client.tls(), greeting, login).await else {
+        let to = (greeting, backend.host.as_str());
+        let Err(e) = encrypt(connector, server, client.tls(), to, login).await else {
             return Ok(());
         };
         if let Some(Turn { left_out }) = self.failures.turn() {
-            tracing::warn!(backend = %config.backend, error = %e, left_out, "no TLS with the server");
+            tracing::warn!(%backend, error = %e, left_out, "no TLS with the server");
         }
-        let backend = config.backend.to_string();
+        let backend = backend.to_string();
         Err(TurnedAway::of("backend_tls", codes::backend_tls(&backend, &e.to_string())))
     }
 

@@ -81,6 +81,8 @@ const COLUMNS = {
   ],
   backends: [
     ["server", (r) => r.backend, ""],
+    ["role", (r) => r.role, ""],
+    ["state", (r) => r.state ?? "–", ""],
     ["answers", (r) => r.backend_answers, (r) => (r.backend_answers === "no" ? "bad" : "")],
     ["lock tables", (r) => r.lock_tables ?? "none", ""],
     ["answer", (r) => r.store_answers ?? "–", (r) => (r.store_answers === "no" ? "bad" : "")],
@@ -217,7 +219,8 @@ const show = (status) => {
   const told = [cluster.problem, status.failed, age, ...cluster.stuck].filter((text) => text !== null);
   by("notice").hidden = told.length === 0;
   put("notice", plain(told.join(" — ")));
-  put("about", `${status.version} · ${mine(status.backends)[0].backend}`);
+  const servers = mine(status.backends);
+  put("about", `${status.version} · ${(servers.find((r) => r.role === "writer") ?? servers[0]).backend}`);
   lease(mine(status.lease)[0]);
   const last = (name) => cluster.rates[name].at(-1) ?? 0;
   // Without the lock tables nobody knows what is held; that there was nothing before does not say that there is nothing now.
@@ -239,7 +242,7 @@ const show = (status) => {
   by("waits-more").textContent = cluster.waiting > 25 ? `25 of ${count(cluster.waiting)}` : "";
   fill("deadlocks", mine(status.deadlocks), here("None."));
   fill("proxies", mine(status.proxies), none("None that keeps locks."));
-  fill("backends", mine(status.backends), "");
+  fill("backends", servers, "");
   by("when").textContent = "as of " + new Date().toLocaleTimeString();
 };
 

@@ -37,6 +37,7 @@ use crate::protocol::capabilities::Capabilities;
 use crate::protocol::frame::HEADER;
 use crate::protocol::response::Ending;
 use crate::protocol::status::Status;
+use crate::servers::writer::Writer;
 use crate::types::{BackendId, Flavour, ProxyId};
 
 use self::engine::ScriptedLocks;
@@ -68,7 +69,7 @@ impl Stage {
     /// The same with other settings.
     pub(crate) fn with(flavour: Flavour, change: impl FnOnce(&mut Raw)) -> Self {
         let mut raw = Raw {
-            backend: Some("127.0.0.1:1".into()),
+            backend: Some(vec!["127.0.0.1:1".into()]),
             store: Some("mysql://l:l@127.0.0.1:1/l".into()),
             tls: Some("off".into()),
             mode: Some("durable".into()),
@@ -95,7 +96,7 @@ impl Stage {
             digests: <_>::default(),
             lines: <_>::default(),
             shared: None,
-            reach: Reach::new(None, metrics.backend_up.clone()),
+            reach: Reach::new(Writer::among(Vec::new()), None, metrics.backend_up.clone()),
             finds_tagged: true,
             metrics,
             hops,

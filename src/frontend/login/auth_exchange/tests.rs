@@ -72,9 +72,10 @@ async fn encrypted() -> (Leg, Leg) {
     };
     let acceptor = Acceptor::load(&tls, None).expect("a certificate");
     let tls = BackendTls { mode: BackendMode::Required, ca: None, pairs: Vec::new(), local: false };
-    let connector = Connector::load(&tls, "localhost").expect("no files");
+    let connector = Connector::load(&tls, ["localhost"]).expect("no files");
     let begun = acceptor.begin().expect("a configuration");
-    let (there, here) = tokio::join!(connector.encrypt(&mut far, None), near.encrypt(begun));
+    let (there, here) =
+        tokio::join!(connector.encrypt(&mut far, None, "localhost"), near.encrypt(begun));
     there.expect("a handshake");
     here.expect("a handshake");
     (far, near)

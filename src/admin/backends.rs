@@ -1,0 +1,55 @@
+//! SHOW BACKENDS: the servers, which of them is the writer, and their lock tables.
+
+use super::control::{ClusterView, Control};
+use super::table::{AdminTable, Cell, ColumnKind};
+use crate::servers::choice::ServerState;
+use crate::servers::writer::ShownServer;
+
+impl Control {
+    /// Servers and lock tables.
+    pub fn backends(&self) -> AdminTable {
+        const COLUMNS: &[(&str, ColumnKind)] = &[
+            ("cluster", ColumnKind::Text),
+            ("backend", ColumnKind::Text),
+            ("backend_answers", ColumnKind::Text),
+            ("lock_tables", ColumnKind::Text),
+            ("store_answers", ColumnKind::Text),
+            ("role", ColumnKind::Text),
+            ("state", ColumnKind::Text),
+        ];
+        AdminTable {
+            columns: COLUMNS,
+            cut: false,
+            old: None,
+            rows: self.clusters.iter().flat_map(ClusterView::servers).collect(),
+        }
+    }
+}
+
+impl ClusterView {
+    /// A row for each server. Of the lock tables only those at the writer are in use.
+    fn servers(&self) -> Vec<Vec<Cell>> {
+        let config = self.in_force.config();
+        let renews = self.metrics.store_up.get() == 1;
+        let store = self.engine.as_ref().map(|engine| renews && !engine.misses_answers());
+        let reached = self.reach.problem().is_none();
+        let row = |server: ShownServer| {
+            let ShownServer { address, writer, state } = server;
+            let answers = match &state {
+                Some(state) if !writer => state.answers(),
+                Some(_) | None => reached,
+            };
+            let url = config.store.as_ref().map(|url| format!("{:?}", url.at(&address.store)));
+            vec![
+                Cell::text(self.name.as_deref()),
+                Cell::Text(address.backend.to_string()),
+                Cell::yes(answers),
+                Cell::text(url),
+                store.filter(|_| writer).map_or(Cell::Null, Cell::yes),
+                Cell::Text(if writer { "writer" } else { "other" }.to_owned()),
+                Cell::text(state.as_ref().map(ServerState::to_string)),
+            ]
+        };
+        self.reach.writer().shown().into_iter().map(row).collect()
+    }
+}

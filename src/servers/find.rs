@@ -1,0 +1,77 @@
+//! Finding the writer: for as long as a proxy runs, or once.
+
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::probe::keep_asking;
+use super::writer::Writer;
+use crate::config::Config;
+
+/// How long servers may take to say which of them is the writer, at least.
+const LEAST: Duration = Duration::from_secs(5);
+
+/// None of the servers takes writes.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct NoWriter(String);
+
+/// Which server is the writer, kept up to date until this is dropped.
+#[derive(Debug)]
+pub struct Following {
+    writer: Writer,
+    probes: JoinSet<()>,
+}
+
+impl Following {
+    /// Asks each server of a cluster from here on. A single one is not asked.
+    pub fn begin(config: &Config) -> Self {
+        let writer = Writer::among(config.servers.clone());
+        let mut probes = JoinSet::new();
+        if let Some(store) = config.store.as_ref().filter(|_| writer.is_chosen()) {
+            for (place, server) in config.servers.iter().enumerate() {
+                let (url, limit) = (store.at(&server.store), config.connect_timeout);
+                probes.spawn(keep_asking(writer.clone(), place, url, limit));
+            }
+        }
+        Self { writer, probes }
+    }
+
+    /// What it finds.
+    pub fn writer(&self) -> &Writer {
+        &self.writer
+    }
+
+    /// The configuration with the writer alone, as soon as it is known: within `writer_wait`. An error at once if an account asks to which
+    /// a server's answers do not apply.
+    pub async fn found(&self, config: &Config) -> Result<Config, NoWriter> {
+        self.found_within(config, config.writer_wait).await
+    }
+
+    async fn found_within(&self, config: &Config, limit: Duration) -> Result<Config, NoWriter> {
+        let found = timeout(limit.max(LEAST), self.writer.found_or_unfit()).await;
+        match found.ok().flatten() {
+            Some(to) => Ok(config.at(to.address())),
+            None => Err(NoWriter(self.writer.situation())),
+        }
+    }
+
+    /// The same, for one who does not wait until there is a writer.
+    pub async fn look(&self, config: &Config) -> Result<Config, NoWriter> {
+        self.found_within(config, Duration::ZERO).await
+    }
+
+    /// Ends the questions.
+    pub async fn end(mut self) {
+        self.probes.shutdown().await;
+    }
+}
+
+/// The configuration with the writer alone, for a command that does not follow it.
+pub async fn at_writer(config: &Config) -> Result<Config, NoWriter> {
+    let following = Following::begin(config);
+    let found = following.look(config).await;
+    following.end().await;
+    found
+}

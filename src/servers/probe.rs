@@ -1,0 +1,132 @@
+//! Asks one server again and again whether it takes writes, over a connection of its own.
+
+use std::time::Duration;
+
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::choice::{ProbeAnswer, ServerState};
+use super::writer::Writer;
+use crate::clock;
+use crate::config::StoreUrl;
+use crate::store::connection::{StoreConnection, StoreError};
+use crate::store::writability::{Membership, Writability};
+
+/// How often a server is asked.
+const EVERY: Duration = Duration::from_millis(500);
+/// How long it may take to answer.
+const ANSWER: Duration = Duration::from_secs(1);
+/// How long a connect may take.
+const CONNECT: Duration = Duration::from_secs(2);
+
+/// An account that a replica would not refuse: whether that takes writes cannot be seen with it.
+const PASSES: &str = "lets the store account write in spite of read_only (READ ONLY ADMIN, ALL PRIVILEGES): with several \
+                      servers, use an account with the privileges that `lockstead grants` prints";
+
+/// Asks until it is dropped.
+pub(super) async fn keep_asking(writer: Writer, server: usize, url: StoreUrl, limit: Duration) {
+    let mut probe = Probe { url, limit: limit.min(CONNECT), conn: None };
+    let mut tick = interval(EVERY);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tick.tick().await;
+        let answer = probe.ask().await;
+        writer.hear(server, answer, clock::now());
+    }
+}
+
+struct Probe {
+    url: StoreUrl,
+    limit: Duration,
+    conn: Option<StoreConnection>,
+}
+
+impl Probe {
+    async fn ask(&mut self) -> ProbeAnswer {
+        if let Some(mut conn) = self.conn.take() {
+            match conn.writability(ANSWER).await {
+                Ok(seen) => {
+                    let answer = answer(seen, conn.ident());
+                    self.conn = Some(conn);
+                    return answer;
+                }
+                // It may go on there, and only this connection has ended.
+                Err(StoreError::Lost(_)) => {}
+                Err(e) => return refusal(&e),
+            }
+        }
+        match self.ask_anew().await {
+            Ok(answer) => answer,
+            Err(e) => refusal(&e),
+        }
+    }
+
+    async fn ask_anew(&mut self) -> Result<ProbeAnswer, StoreError> {
+        let mut conn = StoreConnection::open(&self.url, self.limit).await?;
+        if conn.passes_read_only().await? {
+            conn.close().await;
+            return Ok(ProbeAnswer::Said(ServerState::Unfit(PASSES)));
+        }
+        let seen = conn.writability(ANSWER).await?;
+        let answer = answer(seen, conn.ident());
+        self.conn = Some(conn);
+        Ok(answer)
+    }
+}
+
+fn answer(seen: Writability, ident: &str) -> ProbeAnswer {
+    ProbeAnswer::Said(match seen.refusal() {
+        Some(why) => ServerState::Closed(why.to_owned()),
+        None => ServerState::Writable {
+            ident: ident.to_owned(),
+            clustered: seen.membership != Membership::Alone,
+        },
+    })
+}
+
+fn refusal(e: &StoreError) -> ProbeAnswer {
+    match e {
+        // The others: there are too many connections.
+        StoreError::Silent(_) | StoreError::Refused { code: 1040 | 1203 | 1226, .. } => {
+            ProbeAnswer::Late(e.to_string())
+        }
+        StoreError::Connect(why) | StoreError::Lost(why) if is_late(why) => {
+            ProbeAnswer::Late(why.clone())
+        }
+        StoreError::Connect(why) | StoreError::Lost(why) => ProbeAnswer::Gone(why.clone()),
+        StoreError::Refused { .. }
+        | StoreError::Blind
+        | StoreError::Method(_)
+        | StoreError::Packet(_)
+        | StoreError::Foreign(_) => {
+            ProbeAnswer::Said(ServerState::Closed(format!("refuses the store account: {e}")))
+        }
+    }
+}
+
+/// Whether the server may be there: it has not answered in time.
+fn is_late(why: &str) -> bool {
+    why.starts_with("no answer within")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_server_that_may_be_busy_is_late() {
+        let refused = |code| StoreError::Refused { code, message: "no".to_owned() };
+        for (e, late) in [
+            (StoreError::Silent(ANSWER), true),
+            (StoreError::Connect("no answer within 2s".to_owned()), true),
+            (StoreError::Connect("Connection refused".to_owned()), false),
+            (StoreError::Lost("broken pipe".to_owned()), false),
+            (refused(1040), true),
+            (refused(1045), false),
+            (refused(1047), false),
+        ] {
+            assert_eq!(matches!(refusal(&e), ProbeAnswer::Late(_)), late, "{e}");
+        }
+        let denied = refusal(&refused(1045));
+        assert!(matches!(denied, ProbeAnswer::Said(ServerState::Closed(_))), "{denied:?}");
+    }
+}

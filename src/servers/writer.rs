@@ -1,0 +1,348 @@
+//! Which server is the writer now: each connect asks here.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use super::choice::{Choice, Heard, ProbeAnswer, ServerState, choose};
+use crate::config::{HostPort, ServerAddress};
+
+/// None of the servers.
+const NOBODY: usize = usize::MAX;
+
+/// Which of a cluster's servers is the writer. Copies speak of the same cluster.
+#[derive(Debug, Clone)]
+pub struct Writer(Arc<WriterInner>);
+
+#[derive(Debug)]
+struct WriterInner {
+    servers: Vec<ServerAddress>,
+    board: Mutex<Board>,
+    /// The writer's place, for a look without a lock.
+    now: AtomicUsize,
+    /// The one that was it last.
+    last: AtomicUsize,
+    changes: AtomicU64,
+    /// Counts changes of anything that is known.
+    news: watch::Sender<u64>,
+}
+
+#[derive(Debug)]
+struct Board {
+    heard: Vec<Heard>,
+    rivals: Vec<usize>,
+}
+
+/// One of a cluster's servers, as the end of a connection.
+#[derive(Debug, Clone)]
+pub struct Destination {
+    writer: Writer,
+    server: usize,
+}
+
+impl Destination {
+    /// Its addresses.
+    pub fn address(&self) -> &ServerAddress {
+        &self.writer.0.servers[self.server]
+    }
+
+    /// Where sessions of clients connect.
+    pub fn backend(&self) -> &HostPort {
+        &self.address().backend
+    }
+
+    /// Where connections to the lock tables go.
+    pub fn store(&self) -> &HostPort {
+        &self.address().store
+    }
+
+    /// Whether another server is the writer now. While none is known, connections stay.
+    pub fn is_left(&self) -> bool {
+        let now = self.writer.0.now.load(Ordering::SeqCst);
+        now != NOBODY && now != self.server
+    }
+
+    /// Waits until another server is the writer.
+    pub async fn left(&self) {
+        let mut news = self.writer.0.news.subscribe();
+        while !self.is_left() {
+            self.writer.heard(&mut news).await;
+        }
+    }
+
+    /// Waits until it is not known to be the writer.
+    pub async fn doubted(&self) {
+        let mut news = self.writer.0.news.subscribe();
+        while self.writer.0.now.load(Ordering::SeqCst) == self.server {
+            self.writer.heard(&mut news).await;
+        }
+    }
+}
+
+/// A server as administrators are shown it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownServer {
+    /// Its addresses.
+    pub address: ServerAddress,
+    /// It is the writer.
+    pub writer: bool,
+    /// What is known of it; `None` where nobody asks, since it is the only one.
+    pub state: Option<ServerState>,
+}
+
+impl Writer {
+    /// Of these servers. A single one is the writer, whatever it says; of several none is known yet.
+    pub fn among(servers: Vec<ServerAddress>) -> Self {
+        let heard = servers.iter().map(|_| Heard::nothing()).collect();
+        let now = if servers.len() == 1 { 0 } else { NOBODY };
+        Self(Arc::new(WriterInner {
+            servers,
+            board: Mutex::new(Board { heard, rivals: Vec::new() }),
+            now: AtomicUsize::new(now),
+            last: AtomicUsize::new(now),
+            changes: AtomicU64::new(0),
+            news: watch::Sender::new(0),
+        }))
+    }
+
+    /// All servers.
+    pub fn servers(&self) -> &[ServerAddress] {
+        &self.0.servers
+    }
+
+    /// Whether there are several.
+    pub fn is_chosen(&self) -> bool {
+        self.0.servers.len() > 1
+    }
+
+    fn at(&self, server: usize) -> Option<Destination> {
+        (server != NOBODY).then(|| Destination { writer: self.clone(), server })
+    }
+
+    /// The writer, if one is known.
+    pub fn now(&self) -> Option<Destination> {
+        self.at(self.0.now.load(Ordering::SeqCst))
+    }
+
+    /// The writer, or the server that was it last.
+    pub fn last(&self) -> Option<Destination> {
+        self.at(self.0.last.load(Ordering::SeqCst))
+    }
+
+    /// Waits until a writer is known.
+    pub async fn found(&self) -> Destination {
+        let mut news = self.0.news.subscribe();
+        loop {
+            if let Some(now) = self.now() {
+                return now;
+            }
+            self.heard(&mut news).await;
+        }
+    }
+
+    /// The same; `None` if a server cannot be judged with the account that asks.
+    pub(super) async fn found_or_unfit(&self) -> Option<Destination> {
+        let mut news = self.0.news.subscribe();
+        loop {
+            let board = self.shown();
+            if board.iter().any(|s| matches!(s.state, Some(ServerState::Unfit(_)))) {
+                return None;
+            }
+            if let Some(now) = self.now() {
+                return Some(now);
+            }
+            self.heard(&mut news).await;
+        }
+    }
+
+    /// Waits until something has changed since `news` was looked at last.
+    async fn heard(&self, news: &mut watch::Receiver<u64>) {
+        // The sender lives as long as this.
+        let _ = news.changed().await;
+    }
+
+    /// Reports each change of what is known.
+    pub fn news(&self) -> watch::Receiver<u64> {
+        self.0.news.subscribe()
+    }
+
+    /// How often the writer has become another server since the first one was found.
+    pub fn changes(&self) -> u64 {
+        self.0.changes.load(Ordering::SeqCst)
+    }
+
+    /// Servers that take writes beside the writer, though no cluster joins them.
+    pub fn rivals(&self) -> usize {
+        self.0.board.lock().rivals.len()
+    }
+
+    /// All servers and what is known of them.
+    pub fn shown(&self) -> Vec<ShownServer> {
+        let now = self.0.now.load(Ordering::SeqCst);
+        let board = self.0.board.lock();
+        let servers = self.0.servers.iter().zip(&board.heard).enumerate();
+        let shown = servers.map(|(place, (address, heard))| ShownServer {
+            address: address.clone(),
+            writer: place == now,
+            state: Some(heard.state.clone()).filter(|_| self.is_chosen()),
+        });
+        shown.collect()
+    }
+
+    /// Why there is no writer, if so.
+    pub fn problem(&self) -> Option<String> {
+        self.now().is_none().then(|| self.situation())
+    }
+
+    /// All servers, and what is known of them.
+    pub(super) fn situation(&self) -> String {
+        let said = |s: ShownServer| {
+            let state = s.state.unwrap_or(ServerState::Unasked);
+            format!("{} {state}", s.address.backend)
+        };
+        let all: Vec<String> = self.shown().into_iter().map(said).collect();
+        format!("no server can be the writer: {}", all.join(", "))
+    }
+
+    /// Takes in what a server was heard to say at `at`, on the boot clock.
+    pub(super) fn hear(&self, server: usize, answer: ProbeAnswer, at: Duration) {
+        let mut board = self.0.board.lock();
+        let Some(heard) = board.heard.get_mut(server) else { return };
+        let old = heard.state.clone();
+        heard.hear(answer, at);
+        if heard.state == old {
+            return;
+        }
+        if heard.state.answers() != old.answers()
+            || heard.state.takes_writes() != old.takes_writes()
+        {
+            tracing::info!(server = %self.0.servers[server].backend, state = %heard.state, "a server");
+        }
+        let states: Vec<&ServerState> = board.heard.iter().map(|heard| &heard.state).collect();
+        let last = Some(self.0.last.load(Ordering::SeqCst)).filter(|last| *last != NOBODY);
+        let Choice { writer, rivals } = choose(last, &states);
+        if rivals.len() > board.rivals.len() {
+            self.warn_of(&rivals);
+        }
+        board.rivals = rivals;
+        let silent = self.settle(writer);
+        drop(board);
+        self.0.news.send_modify(|count| *count += 1);
+        if let Some(()) = silent {
+            let why = self.situation();
+            tracing::warn!("{why}; sessions stay where they are, new ones wait");
+        }
+    }
+
+    /// Puts the choice in force. `Some` if no writer is known any more.
+    fn settle(&self, writer: Option<usize>) -> Option<()> {
+        let new = writer.unwrap_or(NOBODY);
+        if self.0.now.swap(new, Ordering::SeqCst) == new {
+            return None;
+        }
+        let Some(writer) = writer else { return Some(()) };
+        let last = self.0.last.swap(writer, Ordering::SeqCst);
+        let server = &self.0.servers[writer].backend;
+        if last == NOBODY || last == writer {
+            tracing::info!(%server, "the writer is known");
+        } else {
+            self.0.changes.fetch_add(1, Ordering::SeqCst);
+            let was = &self.0.servers[last].backend;
+            tracing::warn!(%server, %was, "another server is the writer");
+        }
+        None
+    }
+
+    fn warn_of(&self, rivals: &[usize]) {
+        let rivals: Vec<String> =
+            rivals.iter().map(|at| self.0.servers[*at].backend.to_string()).collect();
+        tracing::error!(
+            writer = %self,
+            rivals = rivals.join(", "),
+            "several servers take writes, and no cluster joins them: make all but one read-only"
+        );
+    }
+}
+
+impl fmt::Display for Writer {
+    /// The writer's address; if none is known, all addresses.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(now) = self.now() {
+            return now.backend().fmt(f);
+        }
+        let all: Vec<String> = self.0.servers.iter().map(|s| s.backend.to_string()).collect();
+        f.write_str(&all.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn servers(count: u16) -> Vec<ServerAddress> {
+        let at = |port| HostPort { host: "db".to_owned(), port };
+        (1..=count).map(|n| ServerAddress { backend: at(n), store: at(100 + n) }).collect()
+    }
+
+    fn writable(ident: &str) -> ProbeAnswer {
+        ProbeAnswer::Said(ServerState::Writable { ident: ident.to_owned(), clustered: false })
+    }
+
+    fn closed() -> ProbeAnswer {
+        ProbeAnswer::Said(ServerState::Closed("is read-only".to_owned()))
+    }
+
+    #[test]
+    fn a_single_server_is_the_writer_and_is_never_left() {
+        let writer = Writer::among(servers(1));
+        let to = writer.now().expect("known");
+        assert_eq!((to.backend().port, to.store().port), (1, 101));
+        assert!(!to.is_left() && writer.problem().is_none() && !writer.is_chosen());
+        assert_eq!(writer.shown()[0].state, None);
+    }
+
+    #[test]
+    fn connections_are_left_when_another_server_is_the_writer_and_not_before() {
+        let writer = Writer::among(servers(2));
+        assert_eq!(writer.to_string(), "db:1, db:2");
+        let hear = |server, answer| writer.hear(server, answer, Duration::ZERO);
+        hear(0, writable("a"));
+        hear(1, closed());
+        let first = writer.now().expect("known");
+        assert_eq!((writer.to_string().as_str(), writer.changes()), ("db:1", 0));
+        hear(0, closed());
+        assert!(writer.now().is_none() && !first.is_left());
+        let why = writer.problem().expect("no writer");
+        assert!(why.contains("db:1 is read-only, db:2 is read-only"), "{why}");
+        assert_eq!(writer.last().map(|to| to.backend().port), Some(1));
+        hear(1, writable("b"));
+        assert!(first.is_left() && writer.problem().is_none());
+        assert_eq!((writer.to_string().as_str(), writer.changes()), ("db:2", 1));
+        assert_eq!(writer.rivals(), 0);
+        hear(0, writable("a"));
+        assert_eq!((writer.to_string().as_str(), writer.rivals()), ("db:2", 1));
+    }
+
+    #[tokio::test]
+    async fn a_client_that_waits_for_the_writer_learns_of_it() {
+        let writer = Writer::among(servers(2));
+        let found = tokio::spawn({
+            let writer = writer.clone();
+            async move { writer.found().await }
+        });
+        writer.hear(0, closed(), Duration::ZERO);
+        writer.hear(1, writable("b"), Duration::ZERO);
+        let to = found.await.expect("found");
+        assert_eq!(to.backend().port, 2);
+        let (left, doubted) = (to.clone(), to.clone());
+        let left = tokio::spawn(async move { left.left().await });
+        writer.hear(1, closed(), Duration::ZERO);
+        doubted.doubted().await;
+        writer.hear(0, writable("a"), Duration::ZERO);
+        left.await.expect("left");
+    }
+}

@@ -1,0 +1,189 @@
+//! Whether a server takes writes, by what it says of itself and of its cluster.
+
+use std::time::Duration;
+
+use super::connection::{StoreConnection, StoreError};
+use super::rows::column;
+use crate::types::Flavour;
+
+/// What a server says of writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Writability {
+    /// It refuses them: `super_read_only` or `read_only`.
+    pub read_only: bool,
+    /// Its place in a cluster.
+    pub membership: Membership,
+}
+
+/// A server's place in a cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Membership {
+    /// It is in none.
+    Alone,
+    /// Group Replication.
+    Group {
+        /// The server itself is ONLINE.
+        online: bool,
+        /// Its role is PRIMARY, as that of each member where all take writes.
+        primary: bool,
+        /// More than half of the members that it knows are ONLINE. A primary without a majority keeps its role, and
+        /// calls itself writable.
+        majority: bool,
+    },
+    /// Galera.
+    Galera {
+        /// `wsrep_cluster_status` is Primary.
+        primary: bool,
+        /// `wsrep_ready` is ON.
+        ready: bool,
+    },
+}
+
+impl Writability {
+    /// Why the server takes no writes, in words that follow its name.
+    pub fn refusal(self) -> Option<&'static str> {
+        let why = match self.membership {
+            Membership::Group { online: false, .. } => "is not ONLINE in its group",
+            Membership::Group { majority: false, .. } => "is in a minority of its group",
+            Membership::Group { primary: false, .. } => "is a secondary of its group",
+            Membership::Galera { primary: false, .. } => "is not in the primary component",
+            Membership::Galera { ready: false, .. } => "is not ready (wsrep_ready)",
+            _ if self.read_only => "is read-only",
+            Membership::Alone | Membership::Group { .. } | Membership::Galera { .. } => {
+                return None;
+            }
+        };
+        Some(why)
+    }
+}
+
+impl StoreConnection {
+    /// Asks the server whether it takes writes. After an error the connection is of no use.
+    pub async fn writability(&mut self, limit: Duration) -> Result<Writability, StoreError> {
+        let sql = match self.flavour() {
+            Flavour::MySql => {
+                "SELECT @@global.super_read_only OR @@global.read_only; \
+                 SELECT member_id=@@server_uuid, member_state, member_role \
+                 FROM performance_schema.replication_group_members"
+            }
+            Flavour::MariaDb => {
+                "SELECT CAST(@@global.read_only AS CHAR) NOT IN ('0','OFF'); \
+                 SELECT UPPER(variable_name), variable_value FROM information_schema.global_status \
+                 WHERE variable_name IN ('WSREP_PROVIDER_NAME','WSREP_CLUSTER_STATUS','WSREP_READY')"
+            }
+        };
+        let rows = self.query_within(limit, sql.to_owned(), 2).await?;
+        let read_only = rows[0].first().is_none_or(|row| column::<u8>(row, 0) == 1);
+        let membership = match self.flavour() {
+            Flavour::MySql => {
+                let member = |row: &mysql_async::Row| GroupMember {
+                    own: column::<u8>(row, 0) == 1,
+                    online: column::<String>(row, 1) == "ONLINE",
+                    primary: column::<String>(row, 2) == "PRIMARY",
+                    offline: column::<String>(row, 1) == "OFFLINE",
+                };
+                in_group(&rows[1].iter().map(member).collect::<Vec<_>>())
+            }
+            Flavour::MariaDb => {
+                let all: Vec<(String, String)> =
+                    rows[1].iter().map(|row| (column(row, 0), column(row, 1))).collect();
+                in_galera(&all)
+            }
+        };
+        Ok(Writability { read_only, membership })
+    }
+}
+
+/// A row of `replication_group_members`.
+#[derive(Debug, Clone, Copy)]
+struct GroupMember {
+    own: bool,
+    online: bool,
+    primary: bool,
+    offline: bool,
+}
+
+/// A server outside all groups lists nobody, or one member that is OFFLINE.
+fn in_group(members: &[GroupMember]) -> Membership {
+    if members.iter().all(|member| member.offline) {
+        return Membership::Alone;
+    }
+    let own = members.iter().find(|member| member.own);
+    let online = members.iter().filter(|member| member.online).count();
+    Membership::Group {
+        online: own.is_some_and(|own| own.online),
+        primary: own.is_some_and(|own| own.primary),
+        majority: online * 2 > members.len(),
+    }
+}
+
+/// A server without a provider names none.
+fn in_galera(status: &[(String, String)]) -> Membership {
+    let of = |name: &str| status.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str());
+    if of("WSREP_PROVIDER_NAME").is_none_or(str::is_empty) {
+        return Membership::Alone;
+    }
+    Membership::Galera {
+        primary: of("WSREP_CLUSTER_STATUS") == Some("Primary"),
+        ready: of("WSREP_READY") == Some("ON"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn member(own: bool, state: &str, role: &str) -> GroupMember {
+        let (online, offline) = (state == "ONLINE", state == "OFFLINE");
+        GroupMember { own, online, primary: role == "PRIMARY", offline }
+    }
+
+    #[test]
+    fn a_member_of_a_group_takes_writes_as_the_primary_of_a_majority() {
+        let me = |state, role| member(true, state, role);
+        let other = |state| member(false, state, "SECONDARY");
+        for (members, says) in [
+            (vec![], None),
+            (vec![member(false, "OFFLINE", "")], None),
+            (vec![me("ONLINE", "PRIMARY")], None),
+            (vec![me("ONLINE", "PRIMARY"), other("ONLINE"), other("UNREACHABLE")], None),
+            (
+                vec![me("ONLINE", "PRIMARY"), other("UNREACHABLE"), other("UNREACHABLE")],
+                Some("minority"),
+            ),
+            (vec![me("ONLINE", "PRIMARY"), other("UNREACHABLE")], Some("minority")),
+            (vec![me("ONLINE", "SECONDARY"), other("ONLINE")], Some("secondary")),
+            (vec![me("RECOVERING", "SECONDARY"), other("ONLINE")], Some("not ONLINE")),
+            (vec![me("ERROR", "")], Some("not ONLINE")),
+        ] {
+            let seen = Writability { read_only: false, membership: in_group(&members) };
+            let refusal = seen.refusal();
+            assert_eq!(refusal.is_some(), says.is_some(), "{members:?}: {refusal:?}");
+            assert!(refusal.unwrap_or_default().contains(says.unwrap_or_default()), "{members:?}");
+        }
+    }
+
+    #[test]
+    fn a_node_of_galera_takes_writes_in_the_primary_component_when_it_is_ready() {
+        let status = |provider: &str, cluster: &str, ready: &str| {
+            let row = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+            [
+                row("WSREP_PROVIDER_NAME", provider),
+                row("WSREP_CLUSTER_STATUS", cluster),
+                row("WSREP_READY", ready),
+            ]
+        };
+        for (status, takes) in [
+            (status("", "Disconnected", "OFF"), true),
+            (status("Galera", "Primary", "ON"), true),
+            (status("Galera", "non-Primary", "OFF"), false),
+            (status("Galera", "non-Primary", "ON"), false),
+            (status("Galera", "Primary", "OFF"), false),
+        ] {
+            let seen = Writability { read_only: false, membership: in_galera(&status) };
+            assert_eq!(seen.refusal().is_none(), takes, "{status:?}");
+            let closed = Writability { read_only: true, ..seen };
+            assert!(closed.refusal().is_some(), "{status:?}");
+        }
+    }
+}

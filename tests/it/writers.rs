@@ -1,0 +1,319 @@
+//! Several servers: Lockstead finds the one that takes writes, and follows it.
+
+use std::thread::{self, JoinHandle};
+
+use crate::adopt::{pair, until_alike};
+use crate::cli::{install, least_rights, text};
+use crate::launch::{Launched, program, run};
+use crate::link::Link;
+use crate::own_server::{OwnServer, flavour_of};
+use crate::proxy::{free_port, fresh_schema};
+use crate::script::{Flavour, Server};
+use crate::session::{Session, account};
+use crate::stage::{eventually, on_both};
+use crate::wire::{Account, Client, Shape};
+
+on_both! {
+    sessions_and_lock_tables_follow_a_planned_switch
+    shared_sessions_go_on_at_the_new_writer
+    a_client_that_comes_after_a_crash_waits_for_the_next_writer
+    a_dead_server_is_passed_over_at_the_start
+    sessions_stay_while_no_writer_is_known_and_new_ones_wait
+    lists_that_cannot_be_followed_are_refused
+}
+
+/// Lock tables, and an account that has no more rights than it needs.
+struct Tables {
+    schema: String,
+    account: String,
+}
+
+impl Tables {
+    fn on(server: &Server) -> Self {
+        let schema = fresh_schema();
+        install(server, &schema);
+        let account = schema.replace("lockstead_t", "lt_");
+        let mut root = server.root();
+        root.run(&format!("CREATE USER {account}@'%' IDENTIFIED BY 'pw'"));
+        for right in least_rights(server) {
+            let right = right.replace('$', &schema);
+            root.run(&format!("GRANT {right} TO {account}@'%'"));
+        }
+        Self { schema, account }
+    }
+
+    fn url(&self, hosts: &str) -> String {
+        format!("mysql://{}:pw@{hosts}/{}", self.account, self.schema)
+    }
+
+    /// Takes them away from a server that other tests have too.
+    fn drop_from(&self, server: &Server) {
+        let mut root = server.root();
+        root.run(&format!("DROP DATABASE {}", self.schema));
+        root.run(&format!("DROP USER {}@'%'", self.account));
+    }
+}
+
+/// Opens or closes a server for writes.
+fn set_writable(server: &Server, flavour: Flavour, writable: bool) {
+    let value = u8::from(!writable);
+    let variable = match flavour {
+        Flavour::MySql if writable => "read_only=0, GLOBAL super_read_only",
+        Flavour::MySql => "super_read_only",
+        Flavour::MariaDb => "read_only",
+    };
+    server.root().run(&format!("SET GLOBAL {variable}={value}"));
+}
+
+/// A primary and its replica, which takes no writes, with lock tables.
+struct Replicated {
+    flavour: Flavour,
+    first: OwnServer,
+    second: OwnServer,
+    tables: Tables,
+}
+
+impl Replicated {
+    fn start(server: &Server) -> Self {
+        let flavour = flavour_of(server);
+        let options: &[&str] = match flavour {
+            Flavour::MySql => &[],
+            Flavour::MariaDb => &["--performance-schema=ON"],
+        };
+        let (first, second) = pair(flavour, options);
+        set_writable(&second.server, flavour, false);
+        let tables = Tables::on(&first.server);
+        // For sessions that share connections.
+        for table in ["performance_schema.session_connect_attrs", "mysql.global_priv"] {
+            if flavour == Flavour::MariaDb {
+                let account = &tables.account;
+                first.server.root().run(&format!("GRANT SELECT ON {table} TO {account}@'%'"));
+            }
+        }
+        until_alike(&first, &second, &tables.schema);
+        Self { flavour, first, second, tables }
+    }
+
+    fn backends(&self) -> String {
+        format!("127.0.0.1:{},127.0.0.1:{}", self.first.server.port, self.second.server.port)
+    }
+
+    /// A proxy that has both in its list.
+    fn proxy(&self, extra: &[&str]) -> Launched {
+        let (backends, url) = (self.backends(), self.tables.url(""));
+        let proxy = Launched::start_with_pages(&backends, &url, extra);
+        eventually("it grants", || (proxy.metric("lockstead_lease_good") >= 1.0).then_some(()));
+        proxy
+    }
+
+    fn promote(&self) {
+        let stop = match self.flavour {
+            Flavour::MySql => "STOP REPLICA; RESET REPLICA ALL",
+            Flavour::MariaDb => "STOP SLAVE; RESET SLAVE ALL",
+        };
+        Session::at(self.second.server.port).run(stop);
+        set_writable(&self.second.server, self.flavour, true);
+    }
+
+    fn until_no_writer(&self, proxy: &Launched) {
+        eventually("no writer is known", || {
+            let known = [&self.first, &self.second].map(|server| is_writer(proxy, server));
+            (known == [false, false]).then_some(())
+        });
+    }
+}
+
+/// By the metrics of the proxy.
+fn is_writer(proxy: &Launched, server: &OwnServer) -> bool {
+    let label = format!("{{backend=\"127.0.0.1:{}\"}}", server.server.port);
+    proxy.metric(&format!("lockstead_server_writer{label}")) > 0.0
+}
+
+/// The port of the server that works for a session.
+fn port_of(session: &mut Session) -> u16 {
+    session.value("SELECT @@port").expect("a port").parse().expect("a number")
+}
+
+/// A client that connects now, and the session that it gets.
+fn connects(port: u16) -> JoinHandle<Session> {
+    thread::spawn(move || Session::at(port))
+}
+
+fn sessions_and_lock_tables_follow_a_planned_switch(server: &Server) {
+    let both = Replicated::start(server);
+    let proxy = both.proxy(&["--lease", "2s"]);
+    let (first, second) = (both.first.server.port, both.second.server.port);
+    let mut idle = Session::at(proxy.port);
+    let mut busy = Session::at(proxy.port);
+    assert_eq!(port_of(&mut idle), first);
+    idle.lock("k");
+    busy.send("SELECT SLEEP(600)");
+    set_writable(&both.first.server, both.flavour, false);
+    both.until_no_writer(&proxy);
+    let page = proxy.page("/readyz");
+    assert!(page.contains(" 503 ") && page.contains("no server can be the writer"), "{page}");
+    assert_eq!(idle.value("SELECT 1").as_deref(), Some("1"), "nobody is sent away yet");
+    let late = connects(proxy.port);
+    both.promote();
+    let mut late = late.join().expect("a session");
+    assert_eq!(port_of(&mut late), second);
+    for left in [&mut idle, &mut busy] {
+        assert_eq!(left.last_words().map(|words| words.code), Some(1053));
+    }
+    assert!(is_writer(&proxy, &both.second));
+    assert_eq!(proxy.metric("lockstead_writer_changes_total").to_string(), "1");
+    assert_eq!(proxy.log().matches("another server is the writer").count(), 1, "{}", proxy.log());
+    // The lock tables there belong to the old one, until they are adopted.
+    eventually("it grants nothing", || proxy.log().contains("no locks are granted").then_some(()));
+    assert_eq!(late.value("SELECT GET_LOCK('free', 0)").as_deref(), Some("0"));
+    let (backends, url) = (both.backends(), both.tables.url(""));
+    let adopt = ["adopt", "--yes", "--lease", "2s", "--backend", &backends, "--store", &url];
+    let adopted = run(&adopt);
+    assert_eq!(adopted.status.code(), Some(0), "{}", text(&adopted));
+    let mut holder = Session::at(proxy.port);
+    holder.ask_for("k");
+    holder.gets_it();
+    let held = format!("SELECT COUNT(*) FROM {}.held_locks", both.tables.schema);
+    assert_eq!(both.second.server.root().column(&held), ["1"]);
+    // The old one comes back as if it were the writer.
+    set_writable(&both.first.server, both.flavour, true);
+    eventually("it warns", || (proxy.metric("lockstead_writer_rivals") > 0.0).then_some(()));
+    assert_eq!(port_of(&mut holder), second);
+    assert_eq!(port_of(&mut Session::at(proxy.port)), second);
+    assert_eq!(proxy.log().matches("several servers take writes").count(), 1, "{}", proxy.log());
+}
+
+fn shared_sessions_go_on_at_the_new_writer(server: &Server) {
+    let both = Replicated::start(server);
+    let proxy = both.proxy(&["--lease", "2s", "--pooling", "transaction"]);
+    let (first, second) = (both.first.server.port, both.second.server.port);
+    let app = fresh_schema().replace("lockstead_t", "lockstead_d");
+    let mut root = both.first.server.root();
+    root.run(&format!("CREATE DATABASE {app}"));
+    root.run(&format!("CREATE TABLE {app}.t (n INT PRIMARY KEY)"));
+    root.run(&format!("CREATE USER {app}@'%' IDENTIFIED BY 'its password'"));
+    root.run(&format!("GRANT ALL ON {app}.* TO {app}@'%'"));
+    let app_account =
+        Account { user: app.clone(), password: "its password".to_owned(), ..account() };
+    eventually("the proxy knows the password", || {
+        let mut session = Session::of(proxy.port, &app_account);
+        session.run("DO 0");
+        let page = proxy.page("/metrics");
+        let mut pins = page.lines().filter(|line| line.starts_with("lockstead_pinned_sessions{"));
+        pins.all(|line| line.ends_with(" 0")).then_some(())
+    });
+    let [mut idle, mut inside, mut pinned] =
+        [(); 3].map(|()| Session::of(proxy.port, &app_account));
+    let tables =
+        format!("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema='{app}'");
+    eventually("the replica has the table", || {
+        (both.second.server.root().column(&tables) == ["1"]).then_some(())
+    });
+    assert_eq!(port_of(&mut idle), first);
+    idle.run("SET @carried=7");
+    inside.run(&format!("BEGIN; INSERT INTO {app}.t VALUES (1)"));
+    pinned.run(&format!("CREATE TEMPORARY TABLE {app}.own (n INT)"));
+    set_writable(&both.first.server, both.flavour, false);
+    both.promote();
+    eventually("it is the writer", || is_writer(&proxy, &both.second).then_some(()));
+    assert_eq!(pinned.last_words().map(|words| words.code), Some(1053));
+    assert_eq!(port_of(&mut idle), second);
+    assert_eq!(idle.value("SELECT @carried").as_deref(), Some("7"));
+    inside.send(&format!("SELECT COUNT(*) FROM {app}.t"));
+    assert_eq!(inside.client.read_response(Shape::Query).error(), Some(1213));
+    assert_eq!(inside.value(&format!("SELECT COUNT(*) FROM {app}.t")).as_deref(), Some("0"));
+    assert_eq!(port_of(&mut inside), second);
+    let free = format!("SELECT COUNT(*) FROM information_schema.processlist WHERE user='{app}'");
+    eventually("no connection to the old one is left", || {
+        (both.first.server.root().column(&free) == ["0"]).then_some(())
+    });
+}
+
+fn a_client_that_comes_after_a_crash_waits_for_the_next_writer(server: &Server) {
+    let both = Replicated::start(server);
+    let proxy = both.proxy(&["--lease", "2s"]);
+    let second = both.second.server.port;
+    let mut before = Session::at(proxy.port);
+    both.first.kill();
+    before.last_words();
+    let late = connects(proxy.port);
+    both.until_no_writer(&proxy);
+    both.promote();
+    let mut late = late.join().expect("a session");
+    assert_eq!(port_of(&mut late), second);
+    assert_eq!(port_of(&mut Session::at(proxy.port)), second);
+}
+
+fn a_dead_server_is_passed_over_at_the_start(server: &Server) {
+    let tables = Tables::on(server);
+    let (dead, port) = (free_port(), server.port);
+    let backends = format!("127.0.0.1:{dead},127.0.0.1:{port}");
+    let url = tables.url("");
+    let proxy = Launched::start_with_pages(&backends, &url, &[]);
+    assert_eq!(port_of(&mut Session::at(proxy.port)), port);
+    let up = |port| proxy.metric(&format!("lockstead_server_up{{backend=\"127.0.0.1:{port}\"}}"));
+    assert_eq!((up(dead), up(port)), (0.0, 1.0));
+    let checked = run(&["check", "--backend", &backends, "--store", &url, "--state-dir", "off"]);
+    let said = text(&checked);
+    for line in [
+        format!("server          FAILED: 127.0.0.1:{dead} does not answer"),
+        format!("server          127.0.0.1:{port} takes writes"),
+        format!("writer          127.0.0.1:{port}"),
+    ] {
+        assert!(said.contains(&line), "{line}: {said}");
+    }
+    drop(proxy);
+    tables.drop_from(server);
+}
+
+fn sessions_stay_while_no_writer_is_known_and_new_ones_wait(server: &Server) {
+    let tables = Tables::on(server);
+    // The questions go another way than the sessions.
+    let way = Link::to(server.port);
+    let (dead, nobody) = (free_port(), free_port());
+    let backends = format!("127.0.0.1:{},127.0.0.1:{dead}", server.port);
+    let url = tables.url(&format!("127.0.0.1:{},127.0.0.1:{dead}", way.port()));
+    let waits = ["--lease", "10m", "--writer-wait", "1s"];
+    let proxy = Launched::start_with_pages(&backends, &url, &waits);
+    let mut session = Session::at(proxy.port);
+    way.lead_to(nobody);
+    way.cut();
+    eventually("no writer is known", || {
+        let page = proxy.page("/readyz");
+        page.contains("no server can be the writer").then_some(())
+    });
+    let refused = Client::connect("127.0.0.1", proxy.port, &account()).expect("a connection");
+    let error = refused.login.packets.last().expect("an error");
+    let said = String::from_utf8_lossy(&error.payload);
+    assert!(said.contains("writer_wait") && said.contains("does not answer"), "{said}");
+    assert_eq!(error.payload[1..3], 1429_u16.to_le_bytes());
+    assert_eq!(session.value("SELECT 1").as_deref(), Some("1"));
+    way.lead_to(server.port);
+    eventually("it is known again", || proxy.page("/readyz").contains(" 200 ").then_some(()));
+    assert_eq!(port_of(&mut Session::at(proxy.port)), server.port);
+    assert_eq!(session.value("SELECT 1").as_deref(), Some("1"));
+    assert_eq!(proxy.metric("lockstead_writer_changes_total").to_string(), "0");
+    drop(proxy);
+    tables.drop_from(server);
+}
+
+fn lists_that_cannot_be_followed_are_refused(server: &Server) {
+    let backends = format!("127.0.0.1:{},127.0.0.1:{}", server.port, free_port());
+    let check = |store: &str| {
+        let output = run(&["check", "--backend", &backends, "--store", store]);
+        (output.status.code(), text(&output))
+    };
+    let (code, said) = check(&format!("mysql://root:rootpw@127.0.0.1:{}/x", server.port));
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("`store`: names 1 hosts"), "{said}");
+    // Such an account could write on a replica.
+    let (code, said) = check("mysql://root:rootpw@/x");
+    let passes = flavour_of(server) == Flavour::MariaDb;
+    assert_eq!(code, Some(1), "{said}");
+    assert_eq!(said.contains("READ ONLY ADMIN"), passes, "{said}");
+    let mut repeated = program(&["check", "--backend", "127.0.0.1:1", "--backend", "127.0.0.1:2"]);
+    let repeated = repeated.args(["--store", "mysql://a:b@/x"]).output().expect("it runs");
+    assert!(text(&repeated).contains("127.0.0.1:2 does not answer"), "{}", text(&repeated));
+    let twice = run(&["check", "--backend", "db:1,db:1", "--store", "mysql://a:b@/x"]);
+    assert!(text(&twice).contains("`backend`: names db:1 twice"), "{}", text(&twice));
+}
