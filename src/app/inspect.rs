@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use super::start_error::StartError;
 use crate::config::tls::BackendMode;
-use crate::config::{Config, HostPort, StoreUrl};
+use crate::config::{Config, HostPort, OnFailover, StoreUrl};
 use crate::frontend::login::lent;
 use crate::store::accounts::Privilege;
 use crate::store::connection::{StoreConnection, StoreError};
 use crate::store::facts::ServerSettings;
-use crate::store::identity::same_run;
+use crate::store::identity::{Foreign, same_run};
 use crate::store::meta::Meta;
 use crate::store::rights::Rights;
 use crate::store::schema::{Installed, VERSION, upgrades};
@@ -128,7 +128,20 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
         return Err(refuse(too_old(meta.version, &store.schema)));
     }
     if let Err(foreign) = meta.judge(0) {
-        return Err(refuse(foreign.to_string()));
+        let why = match config.on_failover {
+            OnFailover::Reclaim => conn.unfit(&store.schema).await.map_err(fail)?,
+            OnFailover::Adopt => Some(String::new()),
+        };
+        match why {
+            Some(why) if why.is_empty() => return Err(refuse(foreign.to_string())),
+            Some(why) => {
+                let foreign = Box::new(foreign);
+                return Err(refuse(Foreign::Unfit { foreign, why }.to_string()));
+            }
+            None => warnings.push(format!(
+                "{foreign}. It seems to be the primary: a new epoch begins there, and nothing is granted for the longest lease"
+            )),
+        }
     }
     let tables = conn.check_tables(&store.schema).await;
     tables.map_err(|e| locked(&e).unwrap_or_else(|| refuse(tables_advice(&e, &store.schema))))?;

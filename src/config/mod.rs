@@ -25,4 +25,4 @@ pub use mode::Mode;
 pub use plan::{ClusterPlan, Plan};
 pub use pooling::{OnLoss, Pooling, PoolingMode};
 pub use raw::Raw;
-pub use validated::{Config, LogFormat, OnLeaseLost, OnStoreError, Unsupported};
+pub use validated::{Config, LogFormat, OnFailover, OnLeaseLost, OnStoreError, Unsupported};

@@ -76,6 +76,10 @@ pub struct Raw {
     /// or close them ("close") [default: suspend]
     #[arg(long, value_name = "DECISION", env = "LOCKSTEAD_ON_LEASE_LOST")]
     pub on_lease_lost: Option<String>,
+    /// Another server became the primary: its locks are carried there ("reclaim"), or an operator must say so first
+    /// ("adopt") [default: reclaim]
+    #[arg(long, value_name = "DECISION", env = "LOCKSTEAD_ON_FAILOVER")]
+    pub on_failover: Option<String>,
     /// Delete the rows of locks that were not taken for this long: 1s to 24h [default: 10m]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_COLLECT_AFTER")]
     pub collect_after: Option<String>,

@@ -54,6 +54,15 @@ pub enum OnLeaseLost {
     Close,
 }
 
+/// What is done when another server is the primary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnFailover {
+    /// The proxies open the next epoch there, and carry the locks that their sessions hold into it.
+    Reclaim,
+    /// Nothing is granted there before an operator has run `lockstead adopt`.
+    Adopt,
+}
+
 /// The validated configuration of one listener and its cluster.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -85,6 +94,8 @@ pub struct Config {
     pub lease: Duration,
     /// What is done with sessions that hold locks when it could not be renewed in time.
     pub on_lease_lost: OnLeaseLost,
+    /// What is done when another server is the primary.
+    pub on_failover: OnFailover,
     /// Rows of locks that were not taken for this long are deleted.
     pub collect_after: Duration,
     /// Where incarnations of this proxy prove that they live; `None`: nowhere.
@@ -135,6 +146,8 @@ const STORE_ERRORS: [(&str, OnStoreError); 2] =
     [("error", OnStoreError::Error), ("native", OnStoreError::Native)];
 const LOSSES: [(&str, OnLeaseLost); 2] =
     [("suspend", OnLeaseLost::Suspend), ("close", OnLeaseLost::Close)];
+const FAILOVERS: [(&str, OnFailover); 2] =
+    [("reclaim", OnFailover::Reclaim), ("adopt", OnFailover::Adopt)];
 const FORMATS: [(&str, LogFormat); 2] = [("text", LogFormat::Text), ("json", LogFormat::Json)];
 /// Compression algorithms that the server may be asked for.
 const ALGORITHMS: [(&str, Capabilities); 3] =
@@ -170,6 +183,8 @@ impl Config {
         let on_store_error = on_store_error.map_err(refused)?;
         let on_lease_lost = choose("on_lease_lost", raw.on_lease_lost.as_deref(), &LOSSES);
         let on_lease_lost = on_lease_lost.map_err(refused)?;
+        let on_failover = choose("on_failover", raw.on_failover.as_deref(), &FAILOVERS);
+        let on_failover = on_failover.map_err(refused)?;
         let store = store(&raw).map_err(refused)?;
         if store.is_none() && mode != Mode::Observe {
             return Err(no_store());
@@ -203,6 +218,7 @@ impl Config {
             admin,
             lease: limits.lease,
             on_lease_lost,
+            on_failover,
             collect_after: limits.collect_after,
             state_dir,
             create_schema: raw.create_schema.unwrap_or(false),
@@ -327,6 +343,7 @@ mod tests {
             (Raw { mode: Some("watch".into()), ..raw() }, "mode", "observe"),
             (Raw { unsupported: Some("pass".into()), ..raw() }, "unsupported", "native"),
             (Raw { on_lease_lost: Some("wait".into()), ..raw() }, "on_lease_lost", "close"),
+            (Raw { on_failover: Some("wait".into()), ..raw() }, "on_failover", "adopt"),
             (Raw { state_dir: Some(String::new()), ..raw() }, "state_dir", "directory"),
             (Raw { log_format: Some("xml".into()), ..raw() }, "log_format", "json"),
         ] {

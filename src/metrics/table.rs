@@ -226,6 +226,24 @@ metrics! {
         "Time since the last acknowledged renewal was sent."
     );
     pub lease_good: IntGauge = gauge("lease_good", "1 while the lease allows new grants.");
+    pub epoch: IntGauge = gauge("epoch", "The epoch that was joined last.");
+    pub grace_seconds: Gauge = float_gauge(
+        "grace_seconds",
+        "What is left of the epoch's grace, in which nothing is granted."
+    );
+    pub failovers: IntCounter = counter(
+        "failovers_total",
+        "Times that another epoch was joined, mostly because another server became the primary."
+    );
+    pub failover_locks: IntCounterVec = counter_vec(
+        "failover_locks_total",
+        "Locks that sessions held at a failover, by what became of them.",
+        &["result"]
+    );
+    pub failover_seconds: Gauge = float_gauge(
+        "failover_seconds",
+        "Time from the last renewal before the last failover to the first after it."
+    );
     pub renewal_seconds: Histogram = histogram(
         "lease_renewal_seconds",
         "Time a lease renewal took.",
@@ -373,6 +391,7 @@ impl Metrics {
             (&self.rings, &["rung", "not_reached"]),
             (&self.deadlocks, &["here", "across"]),
             (&self.suspensions, &["resumed", "closed"]),
+            (&self.failover_locks, &["kept", "lost"]),
             (&self.pool_lost, &["unnoticed", "rolled_back", "unknown", "closed"]),
             (&self.logins, &["server", "server_again", "proxy"]),
             (&self.unsupported, &["refused", "native"]),
