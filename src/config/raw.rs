@@ -76,7 +76,7 @@ pub struct Raw {
     /// or close them ("close") [default: suspend]
     #[arg(long, value_name = "DECISION", env = "LOCKSTEAD_ON_LEASE_LOST")]
     pub on_lease_lost: Option<String>,
-    /// Another server became the primary: its locks are carried there ("reclaim"), or an operator must say so first
+    /// If another server became the primary: carry the locks there ("reclaim"), or wait for an operator
     /// ("adopt") [default: reclaim]
     #[arg(long, value_name = "DECISION", env = "LOCKSTEAD_ON_FAILOVER")]
     pub on_failover: Option<String>,

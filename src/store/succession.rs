@@ -230,9 +230,8 @@ fn carrying_sql(
     };
     // From left to right: tok last, since the others ask for it.
     let later = "locks.tok<VALUES(tok)";
-    let each = ["sess", "conn", "name", "owner", "since"].map(|column| {
-        format!("{column}=IF({later},VALUES({column}),locks.{column}),")
-    });
+    let each = ["sess", "conn", "name", "owner", "since"]
+        .map(|column| format!("{column}=IF({later},VALUES({column}),locks.{column}),"));
     let sql = format!(
         "INSERT INTO `{schema}`.locks (k,tok,holder,sess,conn,name,owner,ticket,since) \
          SELECT v.*,UTC_TIMESTAMP(3) \

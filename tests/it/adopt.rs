@@ -250,7 +250,11 @@ fn an_address_that_moves_for_a_moment_ends_nothing(server: &Server) {
     let client_way = Link::start(first.server.port, Ipv4Addr::LOCALHOST);
     let backend = format!("127.0.0.1:{}", client_way.port());
     let url = format!("{}{}", store.url(way.port()), store.schema);
-    let proxy = Launched::start(&backend, &url, &["--lease", "10m", "--connect-timeout", "2s", "--on-failover", "adopt"]);
+    let proxy = Launched::start(
+        &backend,
+        &url,
+        &["--lease", "10m", "--connect-timeout", "2s", "--on-failover", "adopt"],
+    );
     // A replica may have been primary before: without this one the first grant waited a lease.
     let mut peer = store.proxy(&SHORT);
     eventually("it grants", || proxy.log().contains("wait is over").then_some(()));

@@ -124,7 +124,7 @@ impl Tables {
             collect_after: Duration::from_hours(1),
             native,
             outlives: false,
-        reclaims: false,
+            reclaims: false,
             suspends: true,
             sessions: Some(find),
             state: None,

@@ -32,18 +32,25 @@ struct Ground {
     schema: String,
     account: Account,
     proxies: Vec<Proxy>,
+    /// The rule that the proxies leave out.
+    mutant: Option<&'static str>,
 }
 
 impl Ground {
     /// With two proxies that have these settings.
     fn new(server: &Server, settings: &[&str]) -> Self {
+        Self::without(None, server, settings)
+    }
+
+    fn without(mutant: Option<&'static str>, server: &Server, settings: &[&str]) -> Self {
         let flavour = flavour_of(server);
         let (first, second) = two(flavour, options(flavour));
         let schema = fresh_schema();
         install(&first.server, &schema);
         let account = create_accounts(&first.server, &schema);
         let way = Link::to(first.server.port);
-        let mut ground = Self { first, second, way, schema, account, proxies: Vec::new() };
+        let proxies = Vec::new();
+        let mut ground = Self { first, second, way, schema, account, proxies, mutant };
         // Before there is a replica: the first one need not wait for its first grant.
         for _ in 0..2 {
             let proxy = ground.proxy(settings);
@@ -56,7 +63,12 @@ impl Ground {
     }
 
     fn pooling(server: &Server) -> Self {
-        let ground = Self::new(server, &["--pooling", "transaction", "--pool-size", "8"]);
+        Self::pooling_without(None, server)
+    }
+
+    fn pooling_without(mutant: Option<&'static str>, server: &Server) -> Self {
+        let pooling = ["--pooling", "transaction", "--pool-size", "8"];
+        let ground = Self::without(mutant, server, &pooling);
         for proxy in &ground.proxies {
             // A server that knows the password asks no client for it.
             ground.first.server.root().run("FLUSH PRIVILEGES");
@@ -68,7 +80,14 @@ impl Ground {
     fn proxy(&self, settings: &[&str]) -> Proxy {
         let url = format!("mysql://store:pw@127.0.0.1:{}/", self.way.port());
         let common = ["--connect-timeout", "2s", "--pool-wait", "30s"];
-        Proxy::start_on(&url, &self.schema, &[&common[..], &LEASE, settings].concat())
+        let settings = [&common[..], &LEASE, settings].concat();
+        match self.mutant {
+            None => Proxy::start_on(&url, &self.schema, &settings),
+            #[cfg(feature = "mutants")]
+            Some(mutant) => Proxy::start_mutant_on(&url, &self.schema, mutant, &settings),
+            #[cfg(not(feature = "mutants"))]
+            Some(mutant) => panic!("{mutant}: there is no such build"),
+        }
     }
 
     fn session(&self, proxy: usize) -> Session {
@@ -212,7 +231,10 @@ fn a_lock_outlives_its_primary(server: &Server) {
 }
 
 fn a_lock_that_the_next_primary_has_never_heard_of_is_kept(server: &Server) {
-    let ground = Ground::pooling(server);
+    lose_a_tail(&Ground::pooling(server));
+}
+
+fn lose_a_tail(ground: &Ground) {
     let (mut holder, mut rival) = (ground.session(0), ground.session(1));
     let mut other = ground.session(0);
     for name in ["taken", "released"] {
@@ -239,7 +261,10 @@ fn a_lock_that_the_next_primary_has_never_heard_of_is_kept(server: &Server) {
 
 /// It knows nothing of the time in between, and says that it is the primary.
 fn the_locks_go_back_with_a_former_primary(server: &Server) {
-    let ground = Ground::pooling(server);
+    go_back(&Ground::pooling(server));
+}
+
+fn go_back(ground: &Ground) {
     let (mut holder, mut rival) = (ground.session(0), ground.session(1));
     holder.lock("k");
     ground.until_alike();
@@ -321,4 +346,39 @@ fn a_proxy_that_dies_with_its_primary_leaves_no_lock(server: &Server) {
     rival.ask_for("k");
     rival.gets_it();
     assert!(ground.token(&ground.second, "k") > token);
+}
+
+/// Each rule is left out once, and a test above must notice.
+#[cfg(feature = "mutants")]
+mod left_out {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::{Ground, go_back, lose_a_tail};
+    use crate::script::Server;
+    use crate::stage::on_both;
+
+    on_both! {
+        mutant_no_grace
+        mutant_renew_without_reclaim
+        mutant_identity_alone
+    }
+
+    fn notices(server: &Server, mutant: &'static str, scenario: fn(&Ground)) {
+        let ground = Ground::pooling_without(Some(mutant), server);
+        let end = catch_unwind(AssertUnwindSafe(|| scenario(&ground)));
+        assert!(end.is_err(), "nobody notices {mutant}");
+    }
+
+    /// The holder's proxy is the first: its rival must come before it to the next primary.
+    fn mutant_no_grace(server: &Server) {
+        notices(server, "NoGrace", lose_a_tail);
+    }
+
+    fn mutant_renew_without_reclaim(server: &Server) {
+        notices(server, "RenewWithoutReclaim", lose_a_tail);
+    }
+
+    fn mutant_identity_alone(server: &Server) {
+        notices(server, "IdentityAlone", go_back);
+    }
 }

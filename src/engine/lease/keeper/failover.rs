@@ -146,7 +146,14 @@ impl Keeper {
         }
         self.lease.reign().note(Failover { epoch, at: clock::now(), took, kept, lost });
         let grace = self.lease.reign().grace_left().unwrap_or_default();
-        tracing::warn!(epoch, ?took, kept, lost, ?grace, "joined another epoch: locks that were kept are held on");
+        tracing::warn!(
+            epoch,
+            ?took,
+            kept,
+            lost,
+            ?grace,
+            "joined another epoch: locks that were kept are held on"
+        );
     }
 
     /// Ends the wait before the first grant, if its reason is over. `alive`: another proxy was seen renewing its lease.
@@ -191,7 +198,10 @@ impl Keeper {
                     tracing::info!(epoch = me.epoch, "the grace is over: locks are granted");
                 }
                 Wait::Start | Wait::Over => {
-                    tracing::info!(live_peer = alive, "the startup wait is over: locks are granted");
+                    tracing::info!(
+                        live_peer = alive,
+                        "the startup wait is over: locks are granted"
+                    );
                 }
             }
         }
