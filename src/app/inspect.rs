@@ -128,20 +128,8 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
         return Err(refuse(too_old(meta.version, &store.schema)));
     }
     if let Err(foreign) = meta.judge(0) {
-        let why = match config.on_failover {
-            OnFailover::Reclaim => conn.unfit(&store.schema).await.map_err(fail)?,
-            OnFailover::Adopt => Some(String::new()),
-        };
-        match why {
-            Some(why) if why.is_empty() => return Err(refuse(foreign.to_string())),
-            Some(why) => {
-                let foreign = Box::new(foreign);
-                return Err(refuse(Foreign::Unfit { foreign, why }.to_string()));
-            }
-            None => warnings.push(format!(
-                "{foreign}. It seems to be the primary: a new epoch begins there, and nothing is granted for the longest lease"
-            )),
-        }
+        let found = judge_foreign(&mut conn, &store.schema, foreign, config.on_failover).await;
+        warnings.push(found.map_err(fail)?);
     }
     let tables = conn.check_tables(&store.schema).await;
     tables.map_err(|e| locked(&e).unwrap_or_else(|| refuse(tables_advice(&e, &store.schema))))?;
@@ -168,6 +156,24 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
             .then(|| NO_TLS.to_owned()),
         warnings,
     })
+}
+
+/// The tables belong to another server. A warning if this one may be taken for the primary.
+async fn judge_foreign(
+    conn: &mut StoreConnection,
+    schema: &str,
+    foreign: Foreign,
+    decision: OnFailover,
+) -> Result<String, StoreError> {
+    if decision == OnFailover::Adopt {
+        return Err(foreign.into());
+    }
+    match conn.unfit(schema).await? {
+        Some(why) => Err(Foreign::Unfit { foreign: Box::new(foreign), why }.into()),
+        None => Ok(format!(
+            "{foreign}. It seems to be the primary: a new epoch begins there, and nothing is granted for the longest lease"
+        )),
+    }
 }
 
 fn said_of(ids: ConnectionIds) -> Option<String> {

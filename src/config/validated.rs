@@ -183,8 +183,6 @@ impl Config {
         let on_store_error = on_store_error.map_err(refused)?;
         let on_lease_lost = choose("on_lease_lost", raw.on_lease_lost.as_deref(), &LOSSES);
         let on_lease_lost = on_lease_lost.map_err(refused)?;
-        let on_failover = choose("on_failover", raw.on_failover.as_deref(), &FAILOVERS);
-        let on_failover = on_failover.map_err(refused)?;
         let store = store(&raw).map_err(refused)?;
         if store.is_none() && mode != Mode::Observe {
             return Err(no_store());
@@ -218,7 +216,7 @@ impl Config {
             admin,
             lease: limits.lease,
             on_lease_lost,
-            on_failover,
+            on_failover: on_failover(raw.on_failover.as_deref()).map_err(refused)?,
             collect_after: limits.collect_after,
             state_dir,
             create_schema: raw.create_schema.unwrap_or(false),
@@ -251,6 +249,10 @@ fn choose<T: Copy>(
     words: &[(&str, T)],
 ) -> Result<T, WrongValue> {
     choice(given, words).map_err(|problem| (key, problem))
+}
+
+fn on_failover(given: Option<&str>) -> Result<OnFailover, WrongValue> {
+    choose("on_failover", given, &FAILOVERS)
 }
 
 fn directory(given: Option<&str>, place: &str, mode: Mode) -> Result<Option<PathBuf>, String> {

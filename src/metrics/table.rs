@@ -227,23 +227,12 @@ metrics! {
     );
     pub lease_good: IntGauge = gauge("lease_good", "1 while the lease allows new grants.");
     pub epoch: IntGauge = gauge("epoch", "The epoch that was joined last.");
-    pub grace_seconds: Gauge = float_gauge(
-        "grace_seconds",
-        "What is left of the epoch's grace, in which nothing is granted."
-    );
-    pub failovers: IntCounter = counter(
-        "failovers_total",
-        "Times that another epoch was joined, mostly because another server became the primary."
-    );
-    pub failover_locks: IntCounterVec = counter_vec(
-        "failover_locks_total",
-        "Locks that sessions held at a failover, by what became of them.",
-        &["result"]
-    );
-    pub failover_seconds: Gauge = float_gauge(
-        "failover_seconds",
-        "Time from the last renewal before the last failover to the first after it."
-    );
+    pub grace_seconds: Gauge = float_gauge("grace_seconds", "Time until the epoch's grace ends.");
+    pub failovers: IntCounter = counter("failovers_total", "Times that another epoch was joined.");
+    pub failover_locks: IntCounterVec =
+        counter_vec("failover_locks_total", "Locks held at a failover, by result.", &["result"]);
+    pub failover_seconds: Gauge =
+        float_gauge("failover_seconds", "Time between the renewals around the last failover.");
     pub renewal_seconds: Histogram = histogram(
         "lease_renewal_seconds",
         "Time a lease renewal took.",

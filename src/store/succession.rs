@@ -22,7 +22,7 @@ use crate::types::{ConnectionId, Flavour, ProxyId};
 
 /// A lock that is held, as its row should say in the new epoch.
 #[derive(Debug, Clone)]
-pub struct HeldLock {
+pub struct CarriedLock {
     /// The lock.
     pub key: Key,
     /// Fencing token of the grant.
@@ -121,7 +121,7 @@ impl StoreConnection {
         schema: &str,
         proxy: ProxyId,
         epoch: u64,
-        held: &[HeldLock],
+        held: &[CarriedLock],
     ) -> Result<HashSet<Key>, StoreError> {
         if !held.is_empty() && !mutants::on(Mutant::RenewWithoutReclaim) {
             let statement = carrying_sql(schema, proxy, epoch, held, self.flavour());
@@ -212,7 +212,7 @@ fn carrying_sql(
     schema: &str,
     proxy: ProxyId,
     epoch: u64,
-    held: &[HeldLock],
+    held: &[CarriedLock],
     flavour: Flavour,
 ) -> ParameterizedSql {
     let mut changes: Vec<LockChange> = held.iter().map(to_change).collect();
@@ -246,7 +246,7 @@ fn carrying_sql(
 }
 
 /// As a grant under the token that the session has.
-fn to_change(held: &HeldLock) -> LockChange {
+fn to_change(held: &CarriedLock) -> LockChange {
     let grant = GrantAttempt {
         // Of no attempt: nobody asks for this one.
         id: rand::random_range(1..=u64::MAX >> 1),

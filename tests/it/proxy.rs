@@ -40,6 +40,7 @@ impl Proxy {
 
     /// The same with a rule left out, by its name.
     #[cfg(feature = "mutants")]
+    #[allow(dead_code, reason = "tests/differential uses it")]
     pub(crate) fn start_mutant(url: &str, mutant: &str, extra: &[&str]) -> Self {
         let mut proxy = Self::start_mutant_on(url, &fresh_schema(), mutant, extra);
         proxy.schema_of = Some(url.to_owned());

@@ -40,7 +40,7 @@ pub(crate) fn detach(replica: &Server) {
     replica.root().run(if mysql { "STOP REPLICA" } else { "STOP SLAVE" });
 }
 
-/// It is nobody's replica any more.
+/// It is a replica no more.
 pub(crate) fn promote(replica: &Server) {
     detach(replica);
     let mysql = flavour_of(replica) == Flavour::MySql;

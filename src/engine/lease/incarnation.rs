@@ -6,7 +6,7 @@ use crate::types::ProxyId;
 
 /// Why nothing is granted yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::engine) enum Wait {
+pub(in crate::engine) enum GrantWait {
     /// It may be.
     Over,
     /// A lock may be held that this server does not know of, until another proxy is seen renewing its lease here.
@@ -23,7 +23,7 @@ pub(in crate::engine) struct Incarnation {
     /// Versions the row may have: the last acknowledged one, then those of renewals whose reply
     /// was lost, which may have landed.
     pub(in crate::engine) versions: Vec<u64>,
-    pub(in crate::engine) wait: Wait,
+    pub(in crate::engine) wait: GrantWait,
     /// When this process saw that its epoch was open, or later.
     pub(in crate::engine) seen: Duration,
     /// The server's start: it holds its locks in that run.
@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn the_acknowledged_version_is_never_forgotten() {
         let (id, versions) = (ProxyId(1), vec![1000]);
-        let (wait, seen) = (Wait::Over, Duration::ZERO);
+        let (wait, seen) = (GrantWait::Over, Duration::ZERO);
         let mut incarnation = Incarnation { id, epoch: 1, versions, wait, seen, run: 0 };
         for version in 0..500 {
             incarnation.sent(version);

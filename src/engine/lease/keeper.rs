@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
-use super::incarnation::{Incarnation, Wait};
+use super::incarnation::{GrantWait, Incarnation};
 use super::longest::Longest;
 use super::observed::{Observations, Sight};
 use super::predecessors::Predecessors;
@@ -117,7 +117,7 @@ impl Keeper {
             let pause = match &self.incarnation {
                 Some(_) if failed => self.terms.heartbeat() / 4,
                 // Other proxies are soon seen alive.
-                Some(mine) if mine.wait != Wait::Over => self.terms.heartbeat().min(WAITING),
+                Some(mine) if mine.wait != GrantWait::Over => self.terms.heartbeat().min(WAITING),
                 _ => self.terms.heartbeat(),
             };
             let until_due = match &self.incarnation {

@@ -10,7 +10,7 @@ use super::keys::Remote;
 use super::{Service, events};
 use crate::lock::name::Key;
 use crate::store::statement::BatchWriter;
-use crate::store::succession::HeldLock;
+use crate::store::succession::CarriedLock;
 use crate::types::ProxyId;
 
 impl Service {
@@ -20,7 +20,7 @@ impl Service {
     }
 
     /// Nothing is sent from now on. What is held, locks on their way back included: their release is repeated.
-    pub(super) fn begin_move(&mut self, proxy: ProxyId) -> Vec<HeldLock> {
+    pub(super) fn begin_move(&mut self, proxy: ProxyId) -> Vec<CarriedLock> {
         if let Some(writer) = self.writer.take_if(|writer| writer.proxy == proxy) {
             self.moving = Some(writer);
         }
@@ -28,7 +28,7 @@ impl Service {
             return Vec::new();
         }
         let held = self.keys.iter().filter_map(|(key, state)| Some((key, state.held.as_ref()?)));
-        held.map(|(key, held)| HeldLock {
+        held.map(|(key, held)| CarriedLock {
             key: key.clone(),
             token: held.token,
             conn: held.conn,
@@ -47,7 +47,7 @@ impl Service {
         for (key, state) in self.keys.iter_mut() {
             // Its place in a row was one at another server.
             state.remote = state.remote.take().map(|_| Remote::default());
-            // It was released there already, though nobody had heard, and another one has it.
+            // It was released there already, though this proxy was not told, and another one has it.
             if lost.contains(key)
                 && let Some(release) = state.release.take()
                 && let Some(held) = state.held.take_if(|held| held.token == release.token)
@@ -159,7 +159,7 @@ mod tests {
         });
     }
 
-    /// It is in no list of what was held: the new primary may never have heard of it.
+    /// It is in no list of what was held: the new primary may never have got it.
     #[test]
     fn a_grant_of_the_former_epoch_is_told_to_nobody() {
         on_engine_thread(async {

@@ -128,7 +128,7 @@ impl State {
     }
 
     /// Whether a proxy knows of a later epoch than the primary's.
-    fn is_behind(&self, w: World, p: usize) -> bool {
+    fn knows_a_later_epoch(&self, w: World, p: usize) -> bool {
         self.tables().epoch < self.proxies[p].known && w.weak != Weak::IdentityAlone
     }
 
@@ -137,7 +137,7 @@ impl State {
         let (me, tables) = (&self.proxies[p], self.tables());
         let row = |id: u8| tables.rows[index(id)];
         me.id != 0
-            && !self.is_behind(w, p)
+            && !self.knows_a_later_epoch(w, p)
             && tables.ident == self.primary
             && tables.epoch == me.epoch
             && row(me.id) == Row { life: Life::Live, epoch: me.epoch }
@@ -197,7 +197,7 @@ fn join(w: World, s: &State, p: usize) -> Option<State> {
     n.heard_of(p);
     let tables = *s.tables();
     let me = &mut n.proxies[p];
-    if me.id != 0 || me.used || tables.ident != s.primary || s.is_behind(w, p) {
+    if me.id != 0 || me.used || tables.ident != s.primary || s.knows_a_later_epoch(w, p) {
         return None;
     }
     me.used = true;
@@ -217,7 +217,7 @@ fn open(w: World, s: &State, p: usize) -> Option<State> {
     n.heard_of(p);
     let known = n.proxies[p].known;
     let tables = *s.tables();
-    if tables.ident == s.primary && !n.is_behind(w, p) {
+    if tables.ident == s.primary && !n.knows_a_later_epoch(w, p) {
         return None;
     }
     let primary = s.primary;

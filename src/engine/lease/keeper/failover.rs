@@ -1,6 +1,6 @@
 //! The next epoch, when another server is the primary: it is opened, and holders carry their locks into it.
 //!
-//! Nothing is granted in it for the longest lease, its grace (I12): a lock that this server has not heard of may be held,
+//! Nothing is granted in it for the longest lease, its grace (I12): a lock that this server never got may be held,
 //! by a proxy that does not know yet. After that time every holder has carried its locks over, or has given them up (I6).
 //! It takes for granted that the former primary accepts no writes by then (docs/adr/0027-epochs.md).
 
@@ -14,7 +14,7 @@ use tokio::time::sleep;
 use super::Keeper;
 use crate::clock;
 use crate::engine::io::link::{StoreAccess, StoreLink};
-use crate::engine::lease::incarnation::{Incarnation, Wait};
+use crate::engine::lease::incarnation::{GrantWait, Incarnation};
 use crate::engine::lease::longest::Longest;
 use crate::engine::messages::LeaseEvent;
 use crate::engine::shared::reign::Failover;
@@ -25,7 +25,7 @@ use crate::store::connection::{StoreConnection, StoreError};
 use crate::store::meta::Meta;
 use crate::store::rows::{ProxyRow, ProxyState};
 use crate::store::statement::BatchWriter;
-use crate::store::succession::{CARRIED, HeldLock};
+use crate::store::succession::{CARRIED, CarriedLock};
 use crate::types::ProxyId;
 
 /// Pause between the two looks for rows that name this proxy and no session of it.
@@ -115,7 +115,7 @@ impl Keeper {
         let (reply, told) = oneshot::channel();
         let _ = self.events.send(LeaseEvent::Moved { writer, lost, reply });
         told.await.map_err(ended)?;
-        let wait = mutants::or(Mutant::NoGrace, Wait::Grace, Wait::Over);
+        let wait = mutants::or(Mutant::NoGrace, GrantWait::Grace, GrantWait::Over);
         self.incarnation =
             Some(Incarnation { id, epoch, versions: vec![version], wait, seen, run });
         self.observed.clear();
@@ -164,22 +164,22 @@ impl Keeper {
         alive: bool,
     ) -> Result<(), StoreError> {
         let wait = match me.wait {
-            Wait::Over => return Ok(()),
-            Wait::Start if alive || self.lease.is_good() => Wait::Over,
-            Wait::Start => Wait::Start,
-            Wait::Grace if self.lease.is_good() => {
+            GrantWait::Over => return Ok(()),
+            GrantWait::Start if alive || self.lease.is_good() => GrantWait::Over,
+            GrantWait::Start => GrantWait::Start,
+            GrantWait::Grace if self.lease.is_good() => {
                 let schema = self.access.url.schema.clone();
                 self.link.get().await?.end_grace(&schema, me.epoch).await?;
-                Wait::Over
+                GrantWait::Over
             }
             // Another proxy has waited it.
-            Wait::Grace if !meta.is_in_grace() => Wait::Start,
-            Wait::Grace => {
+            GrantWait::Grace if !meta.is_in_grace() => GrantWait::Start,
+            GrantWait::Grace => {
                 // One with a longer lease may have come.
                 let until = self.server.longest(self.terms).revocable(me.seen);
                 self.lease.wait_until(until);
                 self.lease.reign().begin(me.epoch, Some(until));
-                Wait::Grace
+                GrantWait::Grace
             }
         };
         if wait == me.wait {
@@ -188,16 +188,16 @@ impl Keeper {
         if let Some(mine) = &mut self.incarnation {
             mine.wait = wait;
         }
-        if me.wait == Wait::Grace {
+        if me.wait == GrantWait::Grace {
             self.lease.reign().begin(me.epoch, None);
         }
-        if wait == Wait::Over {
+        if wait == GrantWait::Over {
             self.lease.end_startup_wait();
             match me.wait {
-                Wait::Grace => {
+                GrantWait::Grace => {
                     tracing::info!(epoch = me.epoch, "the grace is over: locks are granted");
                 }
-                Wait::Start | Wait::Over => {
+                GrantWait::Start | GrantWait::Over => {
                     tracing::info!(
                         live_peer = alive,
                         "the startup wait is over: locks are granted"
@@ -223,7 +223,7 @@ async fn write_rows(
     schema: &str,
     proxy: ProxyId,
     epoch: u64,
-    held: &[HeldLock],
+    held: &[CarriedLock],
 ) -> Result<HashSet<Key>, StoreError> {
     let mut lost = HashSet::new();
     for page in held.chunks(CARRIED) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Keeper;
 use crate::clock;
-use crate::engine::lease::incarnation::{Incarnation, Wait};
+use crate::engine::lease::incarnation::{GrantWait, Incarnation};
 use crate::engine::lease::longest::Longest;
 use crate::engine::messages::LeaseEvent;
 use crate::mutants::{self, Mutant};
@@ -72,33 +72,33 @@ impl Keeper {
         alone: bool,
     ) {
         let wait = match meta.is_in_grace() && !mutants::on(Mutant::NoGrace) {
-            true => Wait::Grace,
-            false if self.fresh || alone => Wait::Over,
+            true => GrantWait::Grace,
+            false if self.fresh || alone => GrantWait::Over,
             // A lock may be held that this server does not know of (docs/design/locks.md, "Start").
-            false => Wait::Start,
+            false => GrantWait::Start,
         };
         let (id, epoch, run) = (row.id, meta.epoch, row.server_start);
         let (moved, took) = (self.server.settled(meta), self.lease.age());
         self.lease.renewed(sent, self.terms.deadline(sent), self.terms.jeopardy(sent));
         self.lease.set_run(run);
         let from = match wait {
-            Wait::Over => Duration::ZERO,
-            Wait::Start => self.server.longest(self.terms).revocable(sent),
-            Wait::Grace => self.server.longest(self.terms).revocable(seen),
+            GrantWait::Over => Duration::ZERO,
+            GrantWait::Start => self.server.longest(self.terms).revocable(sent),
+            GrantWait::Grace => self.server.longest(self.terms).revocable(seen),
         };
         self.lease.begin(id, from);
-        self.lease.reign().begin(epoch, (wait == Wait::Grace).then_some(from));
+        self.lease.reign().begin(epoch, (wait == GrantWait::Grace).then_some(from));
         let versions = vec![row.rvn];
         self.incarnation = Some(Incarnation { id, epoch, versions, wait, seen, run });
         self.observed.clear();
         self.longest = Longest::default();
         let left = from.saturating_sub(clock::now());
         match wait {
-            Wait::Over => {}
-            Wait::Start => {
+            GrantWait::Over => {}
+            GrantWait::Start => {
                 tracing::info!(wait = ?left, "other proxies are registered here: the first grant waits until one is seen alive, or one lease has passed");
             }
-            Wait::Grace => {
+            GrantWait::Grace => {
                 tracing::info!(wait = ?left, "holders may still carry their locks into this epoch: nothing is granted until its grace is over");
             }
         }
