@@ -171,7 +171,8 @@ async fn judge_foreign(
     match conn.unfit(schema).await? {
         Some(why) => Err(Foreign::Unfit { foreign: Box::new(foreign), why }.into()),
         None => Ok(format!(
-            "{foreign}. It seems to be the primary: a new epoch begins there, and nothing is granted for the longest lease"
+            "{}. It seems to be the primary: a new epoch begins there, and nothing is granted for the longest lease",
+            foreign.fact()
         )),
     }
 }

@@ -59,7 +59,7 @@ pub enum Foreign {
         known: u64,
     },
     /// It is one of these, and cannot become the primary by itself now.
-    #[error("{foreign}. It is not taken for the primary by itself: {why}")]
+    #[error("{}. It is not taken for the primary by itself: {why}", foreign.fact())]
     Unfit {
         /// What it is.
         foreign: Box<Self>,
@@ -71,6 +71,12 @@ pub enum Foreign {
 impl Foreign {
     /// The values of the label `reason` in metrics.
     pub const REASONS: [&str; 2] = ["identity", "epoch"];
+
+    /// What is wrong, without the advice that follows it, which is for an operator who has to decide.
+    pub fn fact(&self) -> String {
+        let text = self.to_string();
+        text.split(". If ").next().unwrap_or_default().to_owned()
+    }
 
     /// The label `reason` in metrics.
     pub fn reason(&self) -> &'static str {
@@ -134,6 +140,16 @@ pub fn is_same_run(a: u64, b: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_that_is_not_taken_by_itself_is_no_case_for_an_operator() {
+        let foreign = Box::new(Foreign::Epoch { epoch: 1, known: 2 });
+        assert!(foreign.to_string().contains("adopt --above 2"));
+        let unfit = Foreign::Unfit { foreign, why: "it is read-only".to_owned() };
+        let said = unfit.to_string();
+        assert!(!said.contains("adopt") && said.ends_with("by itself: it is read-only"), "{said}");
+        assert_eq!(unfit.reason(), "epoch");
+    }
 
     #[test]
     fn a_run_names_its_server_as_meta_does() {

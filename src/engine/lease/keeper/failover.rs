@@ -49,7 +49,12 @@ impl Keeper {
         let meta = conn.read_meta(&schema).await?;
         self.server.judge(&meta)?;
         if opened {
-            tracing::warn!(epoch = meta.epoch, server = meta.server, reason = %foreign, "this server is taken for the primary: a new epoch has begun");
+            tracing::warn!(
+                epoch = meta.epoch,
+                server = meta.server,
+                reason = foreign.fact(),
+                "this server is taken for the primary: a new epoch has begun"
+            );
         }
         Ok(meta)
     }
