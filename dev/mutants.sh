@@ -6,5 +6,5 @@
 #
 # Exits with the test runner's status.
 set -euo pipefail
-export LOCKSTEAD_TEST_ARGS='--features mutants --test torture --test differential'
+export LOCKSTEAD_TEST_ARGS='--features mutants --test torture --test differential --test it'
 exec "$(dirname "$0")/test.sh" --nocapture "${@:-mutant}"

@@ -40,6 +40,14 @@ pub enum Mutant {
     ReleaseWithoutGuard,
     /// In mode coexist an answer that reports a lock does not wait for its row.
     AnswerBeforeRow,
+    /// A server with meta's identity is taken for the primary though a later epoch is known (I14).
+    IdentityAlone,
+    /// In a new epoch locks are granted at once (I12).
+    NoGrace,
+    /// In a new epoch the lease is renewed, and the rows of held locks are not written (I12).
+    RenewWithoutReclaim,
+    /// A new epoch's tokens begin where the copy's end (I9).
+    TokenWithoutEpoch,
     /// A packet's results are read until there seems to be none.
     StopAtEmpty,
     /// A session that moves does not take its collation along.

@@ -9,6 +9,7 @@ use super::reply::failed;
 use super::table::{AdminTable, Cell, ColumnKind, MOST, SEEN};
 use crate::clock;
 use crate::engine::handle::Engine;
+use crate::engine::shared::reign::Failover;
 use crate::frontend::shared::digests::Digest;
 use crate::frontend::shared::registry::SessionInfo;
 use crate::metrics::Metrics;
@@ -225,6 +226,12 @@ impl Control {
             ("lease_seconds", ColumnKind::Fraction),
             ("renewed_seconds_ago", ColumnKind::Fraction),
             ("certain_for_seconds", ColumnKind::Fraction),
+            ("epoch", ColumnKind::Number),
+            ("grace_seconds", ColumnKind::Fraction),
+            ("failover_seconds_ago", ColumnKind::Fraction),
+            ("failover_took_seconds", ColumnKind::Fraction),
+            ("failover_kept", ColumnKind::Number),
+            ("failover_lost", ColumnKind::Number),
             ("problem", ColumnKind::Text),
         ];
         let aside = self.is_leaving().then_some("draining");
@@ -232,6 +239,14 @@ impl Control {
             let lease = cluster.engine.as_ref()?.lease();
             let left = lease.deadline().saturating_sub(clock::now());
             let problem = cluster.health().err().or(aside.map(str::to_owned));
+            let failover = lease.reign().failover();
+            let seconds = |of: fn(&Failover) -> Duration| {
+                failover.as_ref().map_or(Cell::Null, |f| Cell::Seconds(of(f).as_secs_f64()))
+            };
+            let locks = |of: fn(&Failover) -> usize| {
+                failover.as_ref().map_or(Cell::Null, |f| Cell::Number(of(f) as u64))
+            };
+            let grace = lease.reign().grace_left();
             Some(vec![
                 Cell::text(cluster.name.as_deref()),
                 Cell::text(lease.proxy().map(|proxy| proxy.to_string())),
@@ -240,6 +255,12 @@ impl Control {
                 Cell::Seconds(cluster.in_force.config().lease.as_secs_f64()),
                 Cell::Seconds(lease.age().as_secs_f64()),
                 Cell::Seconds(left.as_secs_f64()),
+                Cell::Number(lease.reign().epoch()),
+                grace.map_or(Cell::Null, |left| Cell::Seconds(left.as_secs_f64())),
+                seconds(|f| clock::now().saturating_sub(f.at)),
+                seconds(|f| f.took),
+                locks(|f| f.kept),
+                locks(|f| f.lost),
                 Cell::text(problem),
             ])
         };
@@ -315,6 +336,9 @@ fn problem(engine: Option<&Engine>) -> Result<&'static str, String> {
         Err(format!("no grants: {why}"))
     } else if lease.proxy().is_none() {
         Err("not registered in the lock store".to_owned())
+    } else if lease.reign().grace_left().is_some() && lease.is_renewed() {
+        // Clients are served, and those who hold locks go on: no reason to send new ones elsewhere, where it is the same.
+        Ok("ok, but no new locks before the grace after a failover is over")
     } else if !lease.is_good() {
         let age = lease.age();
         match lease.suspended_for() {

@@ -20,7 +20,7 @@ use crate::backend::pool::{Pool, PoolLimits};
 use crate::backend::reach::Reach;
 use crate::backend::spares::Spares;
 use crate::config::plan::ClusterPlan;
-use crate::config::{Config, Mode, OnLeaseLost, StoreUrl};
+use crate::config::{Config, Mode, OnFailover, OnLeaseLost, StoreUrl};
 use crate::engine::handle::Engine;
 use crate::engine::handle::FindSessions;
 use crate::engine::io::link::StoreAccess;
@@ -346,6 +346,7 @@ async fn granting(
         fresh: readiness.installed == Installed::Created,
         native: config.mode == Mode::Coexist,
         outlives: config.pooling.of_all,
+        reclaims: config.on_failover == OnFailover::Reclaim,
         sessions: Some(sessions),
         collect_after: config.collect_after,
         state: open_state(config, &store),
@@ -361,7 +362,7 @@ async fn granting(
         metrics,
         work: Background::Locks(threads),
         account,
-        tables: Some((readiness.meta.ident, store.schema)),
+        tables: Some((readiness.meta.server, store.schema)),
         server: readiness.version,
     })
 }

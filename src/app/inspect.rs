@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use super::start_error::StartError;
 use crate::config::tls::BackendMode;
-use crate::config::{Config, HostPort, StoreUrl};
+use crate::config::{Config, HostPort, OnFailover, StoreUrl};
 use crate::frontend::login::lent;
 use crate::store::accounts::Privilege;
 use crate::store::connection::{StoreConnection, StoreError};
 use crate::store::facts::ServerSettings;
-use crate::store::identity::same_run;
+use crate::store::identity::{Foreign, same_run};
 use crate::store::meta::Meta;
 use crate::store::rights::Rights;
 use crate::store::schema::{Installed, VERSION, upgrades};
@@ -128,7 +128,8 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
         return Err(refuse(too_old(meta.version, &store.schema)));
     }
     if let Err(foreign) = meta.judge(0) {
-        return Err(refuse(foreign.to_string()));
+        let found = judge_foreign(&mut conn, &store.schema, foreign, config.on_failover).await;
+        warnings.push(found.map_err(fail)?);
     }
     let tables = conn.check_tables(&store.schema).await;
     tables.map_err(|e| locked(&e).unwrap_or_else(|| refuse(tables_advice(&e, &store.schema))))?;
@@ -155,6 +156,25 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
             .then(|| NO_TLS.to_owned()),
         warnings,
     })
+}
+
+/// The tables belong to another server. A warning if this one may be taken for the primary.
+async fn judge_foreign(
+    conn: &mut StoreConnection,
+    schema: &str,
+    foreign: Foreign,
+    decision: OnFailover,
+) -> Result<String, StoreError> {
+    if decision == OnFailover::Adopt {
+        return Err(foreign.into());
+    }
+    match conn.unfit(schema).await? {
+        Some(why) => Err(Foreign::Unfit { foreign: Box::new(foreign), why }.into()),
+        None => Ok(format!(
+            "{}. It seems to be the primary: a new epoch begins there, and nothing is granted for the longest lease",
+            foreign.fact()
+        )),
+    }
 }
 
 fn said_of(ids: ConnectionIds) -> Option<String> {

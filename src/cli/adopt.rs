@@ -17,7 +17,7 @@ use crate::config::{Config, StoreUrl};
 use crate::lock::lease::Terms;
 use crate::servers::find::at_writer;
 use crate::store::connection::{StoreConnection, StoreError};
-use crate::store::epoch::{EpochBasis, Opening};
+use crate::store::epoch::{EpochBasis, Opening, PASSES_READ_ONLY};
 
 #[derive(Debug, Args)]
 pub(super) struct Adopt {
@@ -170,22 +170,13 @@ async fn check(
     unfit(from)?;
     conn.check_tables(schema).await?;
     if conn.passes_read_only().await? {
-        return Err(AdoptError::Unfit(
-            "the store account may write on a read-only server (READ ONLY ADMIN, ALL PRIVILEGES), so a replica would not refuse it: use an account with the privileges in the README".into(),
-        ));
+        return Err(AdoptError::Unfit(PASSES_READ_ONLY.to_owned()));
     }
     Ok(())
 }
 
 fn unfit(from: &EpochBasis) -> Result<(), AdoptError> {
-    let why = if from.replicates {
-        "the server replicates from another one, or is in a cluster: stop that first (STOP REPLICA, RESET REPLICA ALL)"
-    } else if from.read_only {
-        "the server is read-only: it is not the primary, or not yet"
-    } else {
-        return Ok(());
-    };
-    Err(AdoptError::Unfit(why.to_owned()))
+    from.unfit().map_or(Ok(()), |why| Err(AdoptError::Unfit(why.to_owned())))
 }
 
 fn confirm() -> Result<(), AdoptError> {

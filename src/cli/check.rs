@@ -198,10 +198,11 @@ async fn store(config: &Config, creates: bool, findings: &mut Findings) {
             if let Some(store) = &config.store {
                 let meta = &readiness.meta;
                 Findings::fine("store", format_args!("ok: {} at {store:?}", readiness.version));
+                let whose = if meta.here { "this server" } else { "another server" };
                 Findings::fine(
                     "lock schema",
                     format_args!(
-                        "ok: `{}` belongs to this server ({}), epoch {}",
+                        "ok: `{}` belongs to {whose} ({}), epoch {}",
                         store.schema, meta.ident, meta.epoch
                     ),
                 );

@@ -120,6 +120,7 @@ impl Config {
             admin: old.admin,
             lease: old.lease,
             on_lease_lost: old.on_lease_lost,
+            on_failover: old.on_failover,
             collect_after: old.collect_after,
             state_dir: old.state_dir,
             create_schema: old.create_schema,
@@ -239,6 +240,7 @@ mod tests {
         admin_accounts = '/accounts'
         lease = '9s'
         on_lease_lost = 'close'
+        on_failover = 'adopt'
         collect_after = '1m'
         state_dir = '/state'
         create_schema = true

@@ -85,6 +85,7 @@ keys! {
     admin_accounts: Process, AtStart;
     lease: Cluster, AtStart;
     on_lease_lost: Cluster, AtStart;
+    on_failover: Cluster, AtStart;
     collect_after: Cluster, AtStart;
     state_dir: Cluster, AtStart;
     create_schema: Cluster, AtStart;

@@ -79,6 +79,10 @@ pub struct Raw {
     /// or close them ("close") [default: suspend]
     #[arg(long, value_name = "DECISION", env = "LOCKSTEAD_ON_LEASE_LOST")]
     pub on_lease_lost: Option<String>,
+    /// If another server became the primary: carry the locks there ("reclaim"), or wait for an operator
+    /// ("adopt") [default: reclaim]
+    #[arg(long, value_name = "DECISION", env = "LOCKSTEAD_ON_FAILOVER")]
+    pub on_failover: Option<String>,
     /// Delete the rows of locks that were not taken for this long: 1s to 24h [default: 10m]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_COLLECT_AFTER")]
     pub collect_after: Option<String>,

@@ -55,6 +55,15 @@ pub enum OnLeaseLost {
     Close,
 }
 
+/// What is done when another server is the primary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnFailover {
+    /// The proxies open the next epoch there, and carry the locks that their sessions hold into it.
+    Reclaim,
+    /// Nothing is granted there before an operator has run `lockstead adopt`.
+    Adopt,
+}
+
 /// The validated configuration of one listener and its cluster.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -88,6 +97,8 @@ pub struct Config {
     pub lease: Duration,
     /// What is done with sessions that hold locks when it could not be renewed in time.
     pub on_lease_lost: OnLeaseLost,
+    /// What is done when another server is the primary.
+    pub on_failover: OnFailover,
     /// Rows of locks that were not taken for this long are deleted.
     pub collect_after: Duration,
     /// Where incarnations of this proxy prove that they live; `None`: nowhere.
@@ -138,6 +149,8 @@ const STORE_ERRORS: [(&str, OnStoreError); 2] =
     [("error", OnStoreError::Error), ("native", OnStoreError::Native)];
 const LOSSES: [(&str, OnLeaseLost); 2] =
     [("suspend", OnLeaseLost::Suspend), ("close", OnLeaseLost::Close)];
+const FAILOVERS: [(&str, OnFailover); 2] =
+    [("reclaim", OnFailover::Reclaim), ("adopt", OnFailover::Adopt)];
 const FORMATS: [(&str, LogFormat); 2] = [("text", LogFormat::Text), ("json", LogFormat::Json)];
 /// Compression algorithms that the server may be asked for.
 const ALGORITHMS: [(&str, Capabilities); 3] =
@@ -224,6 +237,7 @@ impl Config {
             admin,
             lease: limits.lease,
             on_lease_lost,
+            on_failover: on_failover(raw.on_failover.as_deref()).map_err(refused)?,
             collect_after: limits.collect_after,
             state_dir,
             create_schema: raw.create_schema.unwrap_or(false),
@@ -256,6 +270,10 @@ fn choose<T: Copy>(
     words: &[(&str, T)],
 ) -> Result<T, WrongValue> {
     choice(given, words).map_err(|problem| (key, problem))
+}
+
+fn on_failover(given: Option<&str>) -> Result<OnFailover, WrongValue> {
+    choose("on_failover", given, &FAILOVERS)
 }
 
 fn directory(given: Option<&str>, place: &str, mode: Mode) -> Result<Option<PathBuf>, String> {
@@ -340,6 +358,7 @@ mod tests {
             (Raw { mode: Some("watch".into()), ..raw() }, "mode", "observe"),
             (Raw { unsupported: Some("pass".into()), ..raw() }, "unsupported", "native"),
             (Raw { on_lease_lost: Some("wait".into()), ..raw() }, "on_lease_lost", "close"),
+            (Raw { on_failover: Some("wait".into()), ..raw() }, "on_failover", "adopt"),
             (Raw { state_dir: Some(String::new()), ..raw() }, "state_dir", "directory"),
             (Raw { log_format: Some("xml".into()), ..raw() }, "log_format", "json"),
         ] {

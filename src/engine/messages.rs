@@ -11,6 +11,7 @@ use super::shared::snapshot::EngineSnapshot;
 use crate::lock::name::{Key, Name};
 use crate::store::releases::ReleaseRequest;
 use crate::store::statement::{BatchWriter, Others};
+use crate::store::succession::CarriedLock;
 use crate::types::{BackendId, ConnectionId, ProxyId};
 
 /// An event that the engine may send to a session at any time.
@@ -249,4 +250,11 @@ pub(super) enum LeaseEvent {
     Restarted { proxy: ProxyId, run: i64, reply: oneshot::Sender<HeldNow> },
     /// They were. These have no row: their sessions are told.
     Compared { proxy: ProxyId, lost: Vec<(Key, u64)>, reply: oneshot::Sender<()> },
+    /// The incarnation is about to carry its locks into another epoch: which are held. Until it has, or is over,
+    /// nothing is sent for it.
+    Moving { proxy: ProxyId, reply: oneshot::Sender<Vec<CarriedLock>> },
+    /// It has. These are lost: their sessions are told.
+    Moved { writer: BatchWriter, lost: HashSet<Key>, reply: oneshot::Sender<()> },
+    /// These rows name the incarnation as holder. Those that no session here has are given back.
+    Read { proxy: ProxyId, rows: Vec<(Key, u64)> },
 }

@@ -26,6 +26,8 @@ pub struct Setup {
     pub native: bool,
     /// Whether locks outlive a run of the server: all sessions share their connections, so that none is tied to a run.
     pub outlives: bool,
+    /// Whether the next epoch is opened when another server is the primary.
+    pub reclaims: bool,
     /// Finds sessions by their connections; without it only those that hold rows learn of other locks.
     pub sessions: Option<FindSessions>,
     /// Proves that this process lives, and shows which others do not.

@@ -231,6 +231,13 @@ metrics! {
         "Time since the last acknowledged renewal was sent."
     );
     pub lease_good: IntGauge = gauge("lease_good", "1 while the lease allows new grants.");
+    pub epoch: IntGauge = gauge("epoch", "The epoch that was joined last.");
+    pub grace_seconds: Gauge = float_gauge("grace_seconds", "Time until the epoch's grace ends.");
+    pub failovers: IntCounter = counter("failovers_total", "Times that another epoch was joined.");
+    pub failover_locks: IntCounterVec =
+        counter_vec("failover_locks_total", "Locks held at a failover, by result.", &["result"]);
+    pub failover_seconds: Gauge =
+        float_gauge("failover_seconds", "Time between the renewals around the last failover.");
     pub renewal_seconds: Histogram = histogram(
         "lease_renewal_seconds",
         "Time a lease renewal took.",
@@ -389,6 +396,7 @@ impl Metrics {
             (&self.deadlocks, &["here", "across"]),
             (&self.suspensions, &["resumed", "closed"]),
             (&self.pool_moves, &["all", "reset", "delta", "nothing"]),
+            (&self.failover_locks, &["kept", "lost"]),
             (&self.pool_lost, &["unnoticed", "rolled_back", "unknown", "closed"]),
             (&self.logins, &["server", "server_again", "proxy"]),
             (&self.unsupported, &["refused", "native"]),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, DriverError, Opts, OptsBuilder, SslOpts};
 
-use super::identity::{Foreign, Thread, ident_expression};
+use super::identity::{Foreign, Thread, ident_expression, run_expression};
 use super::rows::column;
 use super::statement::{NEEDED, ParameterizedSql};
 use crate::config::StoreUrl;
@@ -200,18 +200,9 @@ impl StoreConnection {
         Ok(self.query(sql, 1).await?[0].first().map(|r| column(r, 0)).unwrap_or_default())
     }
 
-    /// When the server was started, in seconds of its own clock; two readings of one run differ
-    /// by at most two seconds. Constant through steps of that clock, since both terms move together.
+    /// The run of the server, as [`run_expression`] tells it.
     pub async fn server_start(&mut self) -> Result<i64, StoreError> {
-        let table = match self.flavour() {
-            Flavour::MySql => "performance_schema",
-            Flavour::MariaDb => "information_schema",
-        };
-        let sql = format!(
-            "SELECT UNIX_TIMESTAMP()-CAST(variable_value AS SIGNED) FROM {table}.global_status \
-             WHERE variable_name='Uptime'"
-        );
-        let rows = self.query(sql, 1).await?;
+        let rows = self.query(format!("SELECT {}", run_expression(self.flavour())), 1).await?;
         // Never a default: two unknown starts would look like one run.
         let start = rows[0].first().and_then(|r| r.get_opt::<i64, usize>(0)?.ok());
         start.ok_or_else(|| StoreError::Refused {
@@ -220,8 +211,8 @@ impl StoreConnection {
         })
     }
 
-    /// When the server was started, read as the connection was opened: thread ids of another
-    /// run of the server mean nothing in this one.
+    /// The run of the server, read as the connection was opened: thread ids of another run, or of another server, mean
+    /// nothing in this one.
     pub fn started(&self) -> i64 {
         self.started
     }

@@ -27,6 +27,19 @@ impl EpochBasis {
         self.proxies.iter().filter(|p| p.state == ProxyState::Live)
     }
 
+    /// Why this server cannot be the primary now.
+    pub fn unfit(&self) -> Option<&'static str> {
+        if self.replicates {
+            Some(
+                "the server replicates from another one, or is in a cluster: stop that first (STOP REPLICA, RESET REPLICA ALL)",
+            )
+        } else if self.read_only {
+            Some("the server is read-only: it is not the primary, or not yet")
+        } else {
+            None
+        }
+    }
+
     /// The longest lease known here, in milliseconds.
     pub fn longest_lease(&self) -> u32 {
         self.proxies.iter().map(|p| p.ttl_ms).fold(self.meta.max_ttl_ms, u32::max)
@@ -42,6 +55,9 @@ impl EpochBasis {
             .fold(0, u64::max)
     }
 }
+
+/// Why an account that `read_only` does not stop opens no epoch.
+pub const PASSES_READ_ONLY: &str = "the store account may write on a read-only server (READ ONLY ADMIN, ALL PRIVILEGES), so a replica would not refuse it: use an account with the privileges in the README";
 
 /// A new epoch to be opened.
 #[derive(Debug, Clone, Copy)]
@@ -138,8 +154,8 @@ fn opening_sql(
     [
         "START TRANSACTION".to_owned(),
         format!(
-            "UPDATE `{schema}`.meta SET epoch={epoch}, base={next}, ident={server} \
-             WHERE id=1 AND epoch={old} AND base={base} AND ident={ident} \
+            "UPDATE `{schema}`.meta SET epoch={epoch}, base={next}, ident={server}, \
+             grace_done={epoch} WHERE id=1 AND epoch={old} AND base={base} AND ident={ident} \
              AND @@global.read_only=0 AND COALESCE((SELECT GROUP_CONCAT(CONCAT(id,':',rvn) \
              ORDER BY id) FROM `{schema}`.proxies WHERE state=1),'')='{versions}'"
         ),
@@ -179,6 +195,7 @@ mod tests {
             server: "a".to_owned(),
             here: true,
             max_ttl_ms: 1000,
+            grace_done: 0,
         }
     }
 

@@ -3,6 +3,7 @@
 use super::connection::{StoreConnection, StoreError};
 use super::identity::{Foreign, ident_expression};
 use super::rows::column;
+use crate::mutants::{self, Mutant};
 use crate::types::Flavour;
 
 /// The row of `meta`, and the server it was read from.
@@ -22,9 +23,16 @@ pub struct Meta {
     pub here: bool,
     /// Longest lease a proxy was ever started with, in milliseconds.
     pub max_ttl_ms: u32,
+    /// The latest epoch whose grace is over; 0 while none was opened by a proxy.
+    pub grace_done: u64,
 }
 
 impl Meta {
+    /// Whether holders may still carry their locks into this epoch, so that nobody may be granted one.
+    pub fn is_in_grace(&self) -> bool {
+        self.grace_done != 0 && self.grace_done < self.epoch
+    }
+
     /// Whether locks may be kept where this was read, by one who has learned of the epoch `known`.
     pub fn judge(&self, known: u64) -> Result<(), Foreign> {
         if !self.here {
@@ -33,7 +41,7 @@ impl Meta {
                 server: self.server.clone(),
             });
         }
-        if self.epoch < known {
+        if self.epoch < known && !mutants::on(Mutant::IdentityAlone) {
             return Err(Foreign::Epoch { epoch: self.epoch, known });
         }
         Ok(())
@@ -52,7 +60,7 @@ impl StoreConnection {
 pub(super) fn meta_sql(schema: &str, flavour: Flavour) -> String {
     let server = ident_expression(flavour);
     format!(
-        "SELECT epoch, base, ver, ident, {server}, ident={server}, ttl_ms \
+        "SELECT epoch, base, ver, ident, {server}, ident={server}, ttl_ms, grace_done \
          FROM `{schema}`.meta WHERE id=1"
     )
 }
@@ -70,5 +78,6 @@ pub(super) fn to_meta(schema: &str, rows: &[mysql_async::Row]) -> Result<Meta, S
         server: column(row, 4),
         here: column::<u8>(row, 5) == 1,
         max_ttl_ms: column(row, 6),
+        grace_done: column(row, 7),
     })
 }

@@ -26,6 +26,7 @@ pub mod rows;
 pub mod schema;
 pub mod sessions;
 pub mod statement;
+pub mod succession;
 pub mod user_locks;
 pub mod verifiers;
 pub mod waits;

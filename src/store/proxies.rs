@@ -229,6 +229,6 @@ impl StoreConnection {
 /// Connections that a row has room for; a proxy has about a dozen.
 const CONNS: usize = 24;
 
-fn join(ids: &[u64]) -> String {
+pub(super) fn join(ids: &[u64]) -> String {
     numbers(ids.iter().take(CONNS).copied())
 }

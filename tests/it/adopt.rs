@@ -4,11 +4,15 @@ use std::net::Ipv4Addr;
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
+use lockstead::store::identity::run_expression;
+
 use crate::cli::{Person, install, least_rights, text};
 use crate::launch::{Launched, program};
 use crate::link::Link;
+use crate::native_claims::family;
 use crate::own_server::{OwnServer, flavour_of};
 use crate::proxy::{Proxy, fresh_schema};
+use crate::replicas;
 use crate::script::{Flavour, Server};
 use crate::session::Session;
 use crate::stage::{Database, eventually, is_at_server, on_both};
@@ -26,8 +30,8 @@ on_both! {
 }
 
 /// A lease that no test outlives.
-const ENDLESS: [&str; 2] = ["--lease", "10m"];
-const SHORT: [&str; 2] = ["--lease", "2s"];
+const ENDLESS: [&str; 4] = ["--lease", "10m", "--on-failover", "adopt"];
+const SHORT: [&str; 4] = ["--lease", "2s", "--on-failover", "adopt"];
 
 /// A change shows within this time.
 const AT_ONCE: Duration = Duration::from_millis(300);
@@ -211,26 +215,8 @@ fn an_old_copy_is_adopted_above_what_proxies_know(server: &Server) {
 
 /// A primary, and a replica of it that takes writes.
 pub(crate) fn pair(flavour: Flavour, options: &'static [&'static str]) -> (OwnServer, OwnServer) {
-    let second = std::thread::spawn(move || {
-        OwnServer::start(flavour, &[&["--server-id=2"], options].concat())
-    });
-    let first = OwnServer::start(flavour, options);
-    let second = second.join().expect("a second server");
-    let mut root = second.server.root();
-    let log = first.server.root().column("SHOW BINARY LOGS")[0].clone();
-    let port = first.server.port;
-    root.run(&match flavour {
-        Flavour::MySql => format!(
-            "CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={port}, \
-             SOURCE_USER='root', SOURCE_PASSWORD='rootpw', SOURCE_LOG_FILE='{log}', \
-             SOURCE_LOG_POS=4, GET_SOURCE_PUBLIC_KEY=1"
-        ),
-        Flavour::MariaDb => format!(
-            "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, MASTER_USER='root', \
-             MASTER_PASSWORD='rootpw', MASTER_LOG_FILE='{log}', MASTER_LOG_POS=4"
-        ),
-    });
-    root.run(if flavour == Flavour::MySql { "START REPLICA" } else { "START SLAVE" });
+    let (first, second) = replicas::two(flavour, options);
+    replicas::attach(&first.server, &second.server);
     (first, second)
 }
 
@@ -264,7 +250,11 @@ fn an_address_that_moves_for_a_moment_ends_nothing(server: &Server) {
     let client_way = Link::start(first.server.port, Ipv4Addr::LOCALHOST);
     let backend = format!("127.0.0.1:{}", client_way.port());
     let url = format!("{}{}", store.url(way.port()), store.schema);
-    let proxy = Launched::start(&backend, &url, &["--lease", "10m", "--connect-timeout", "2s"]);
+    let proxy = Launched::start(
+        &backend,
+        &url,
+        &["--lease", "10m", "--connect-timeout", "2s", "--on-failover", "adopt"],
+    );
     // A replica may have been primary before: without this one the first grant waited a lease.
     let mut peer = store.proxy(&SHORT);
     eventually("it grants", || proxy.log().contains("wait is over").then_some(()));
@@ -412,13 +402,7 @@ fn the_locks_move_with_the_primary_and_not_back(server: &Server) {
 fn promote(store: &Store, replica: &Server) {
     let refused = |extra: &[&str], why| assert_adoption_refused(store, replica.port, extra, why);
     refused(&["--yes"], (1, "replicates from another"));
-    let stop = match flavour_of(replica) {
-        Flavour::MySql => ["STOP REPLICA", "RESET REPLICA ALL"],
-        Flavour::MariaDb => ["STOP SLAVE", "RESET SLAVE ALL"],
-    };
-    for sql in stop {
-        replica.root().run(sql);
-    }
+    replicas::promote(replica);
     read_only(replica, true);
     refused(&["--yes"], (1, "read-only"));
     read_only(replica, false);
@@ -454,14 +438,8 @@ fn the_former_primary_gets_nothing(
 fn a_copy_s_holders_end_and_sessions_of_this_server_do_not(server: &Server) {
     let store = Store::on(server);
     let mut innocent = Session::at(server.port);
-    let start = "SELECT UNIX_TIMESTAMP()-CAST(variable_value AS SIGNED) FROM $.global_status \
-                 WHERE variable_name='Uptime'";
-    let table = match flavour_of(server) {
-        Flavour::MySql => "performance_schema",
-        Flavour::MariaDb => "information_schema",
-    };
-    let run = server.root().column(&start.replace('$', table)).concat();
-    // The other server was started in the same second; of one holder the copy has no row.
+    // The other server seems to be of the same run; of one holder the copy has no row.
+    let run = server.root().column(&format!("SELECT {}", run_expression(family(server)))).concat();
     let id = innocent.id();
     store.sql("UPDATE $.meta SET ident='another', epoch=epoch-1000, ttl_ms=1000");
     store.sql(&format!(

@@ -49,6 +49,7 @@ mod proxy;
 mod refusals;
 mod relay;
 mod reload;
+mod replicas;
 mod rolling;
 mod script;
 mod scripted;

@@ -36,7 +36,7 @@ on_both! {
     a_claim_is_logged_as_a_row
 }
 
-fn family(server: &Server) -> lockstead::types::Flavour {
+pub(crate) fn family(server: &Server) -> lockstead::types::Flavour {
     match flavour_of(server) {
         Flavour::MySql => lockstead::types::Flavour::MySql,
         Flavour::MariaDb => lockstead::types::Flavour::MariaDb,

@@ -128,6 +128,7 @@ impl Tables {
             collect_after: Duration::from_hours(1),
             native,
             outlives: false,
+            reclaims: false,
             suspends: true,
             sessions: Some(find),
             state: None,

@@ -4,6 +4,7 @@ mod accounts;
 mod changes_of_user;
 mod crowds;
 mod endings;
+mod failover;
 mod ground;
 mod idle;
 mod kills;

@@ -40,15 +40,22 @@ impl Proxy {
 
     /// The same with a rule left out, by its name.
     #[cfg(feature = "mutants")]
+    #[allow(dead_code, reason = "tests/differential uses it")]
     pub(crate) fn start_mutant(url: &str, mutant: &str, extra: &[&str]) -> Self {
+        let mut proxy = Self::start_mutant_on(url, &fresh_schema(), mutant, extra);
+        proxy.schema_of = Some(url.to_owned());
+        proxy
+    }
+
+    /// The same on a schema that is there.
+    #[cfg(feature = "mutants")]
+    pub(crate) fn start_mutant_on(url: &str, schema: &str, mutant: &str, extra: &[&str]) -> Self {
         let program = || {
             let mut command = lockstead_support::launch::command(PROGRAM);
             command.env("LOCKSTEAD_MUTANT", mutant);
             command
         };
-        let mut proxy = Self::launch(Launch::by(program), url, &fresh_schema(), extra);
-        proxy.schema_of = Some(url.to_owned());
-        proxy
+        Self::launch(Launch::by(program), url, schema, extra)
     }
 
     /// Starts a proxy that shares a schema with others.

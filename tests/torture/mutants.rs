@@ -20,6 +20,8 @@
 //! | `ReleaseWithoutGuard` | the holder of the lock has its row |
 //! | `AnswerBeforeRow` | the holder of the lock has its row |
 //! | `ResumeWithoutRenewal` | the model: the takeover ends the sessions, and the audit of held locks closes them, before a client gets another reply |
+//! | `NoGrace`, `RenewWithoutReclaim`, `IdentityAlone` | tests/it/pooling/failover.rs |
+//! | `TokenWithoutEpoch` | the model: it takes a lost tail with more tokens than seconds have passed |
 //! | `CounterVersion` | the model: it takes a store that lost renewals to see a version again |
 //!
 //! Rules of sessions that move between shared connections are left out in tests/differential/mutants.rs.

@@ -1,6 +1,19 @@
 //! One registration of this process in the lease table, and the versions its row may have.
 
+use std::time::Duration;
+
 use crate::types::ProxyId;
+
+/// Why nothing is granted yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::engine) enum GrantWait {
+    /// It may be.
+    Over,
+    /// A lock may be held that this server does not know of, until another proxy is seen renewing its lease here.
+    Start,
+    /// Holders may still carry their locks into this epoch, for the longest lease.
+    Grace,
+}
 
 /// One registration.
 #[derive(Debug, Clone)]
@@ -10,7 +23,9 @@ pub(in crate::engine) struct Incarnation {
     /// Versions the row may have: the last acknowledged one, then those of renewals whose reply
     /// was lost, which may have landed.
     pub(in crate::engine) versions: Vec<u64>,
-    pub(in crate::engine) waiting: bool,
+    pub(in crate::engine) wait: GrantWait,
+    /// When this process saw that its epoch was open, or later.
+    pub(in crate::engine) seen: Duration,
     /// The server's start: it holds its locks in that run.
     pub(in crate::engine) run: i64,
 }
@@ -36,7 +51,8 @@ mod tests {
     #[test]
     fn the_acknowledged_version_is_never_forgotten() {
         let (id, versions) = (ProxyId(1), vec![1000]);
-        let mut incarnation = Incarnation { id, epoch: 1, versions, waiting: false, run: 0 };
+        let (wait, seen) = (GrantWait::Over, Duration::ZERO);
+        let mut incarnation = Incarnation { id, epoch: 1, versions, wait, seen, run: 0 };
         for version in 0..500 {
             incarnation.sent(version);
             assert_eq!(incarnation.versions[0], 1000);

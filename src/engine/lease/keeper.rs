@@ -1,12 +1,15 @@
 //! Keeps the lease: registers, renews, observes the others, fences itself in time.
 
+mod failover;
+mod joining;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
-use super::incarnation::Incarnation;
+use super::incarnation::{GrantWait, Incarnation};
 use super::longest::Longest;
 use super::observed::{Observations, Sight};
 use super::predecessors::Predecessors;
@@ -23,11 +26,9 @@ use crate::lock::lease::Terms;
 use crate::mutants::{self, Mutant};
 use crate::store::connection::StoreError;
 use crate::store::identity::same_run;
-use crate::store::meta::Meta;
 use crate::store::proxies::Renewal;
 use crate::store::rows::{ProxyRow, ProxyState};
-use crate::store::statement::{BatchWriter, Others};
-use crate::types::ProxyId;
+use crate::store::statement::Others;
 
 /// Pause between looks at others as long as the first grant waits for them.
 const WAITING: Duration = Duration::from_millis(250);
@@ -42,6 +43,8 @@ pub(in crate::engine) struct Keeper {
     native: bool,
     /// Whether locks outlive a run of the server.
     outlives: bool,
+    /// Whether the next epoch is opened when another server is the primary.
+    reclaims: bool,
     terms: Terms,
     lease: Arc<Lease>,
     events: mpsc::UnboundedSender<LeaseEvent>,
@@ -54,6 +57,8 @@ pub(in crate::engine) struct Keeper {
     longest: Longest,
     running: Arc<Takeovers>,
     others: Others,
+    /// Locks that were held when the last incarnation was over.
+    given_up: usize,
 }
 
 impl Keeper {
@@ -62,7 +67,8 @@ impl Keeper {
         lease: Arc<Lease>,
         events: mpsc::UnboundedSender<LeaseEvent>,
     ) -> Self {
-        let Setup { access, ttl, addr, fresh, native, outlives, state, suspends, .. } = setup;
+        let Setup { access, ttl, addr, fresh, native, outlives, reclaims, state, suspends, .. } =
+            setup;
         let terms = Terms { ttl };
         let metrics = Arc::clone(&access.metrics);
         let suspension = Suspension::new(terms, suspends, Arc::clone(&lease), metrics);
@@ -74,6 +80,7 @@ impl Keeper {
             fresh,
             native,
             outlives,
+            reclaims,
             terms,
             lease,
             events,
@@ -85,6 +92,7 @@ impl Keeper {
             longest: Longest::default(),
             running: Arc::default(),
             others: Others::unknown(),
+            given_up: 0,
         }
     }
 
@@ -109,7 +117,7 @@ impl Keeper {
             let pause = match &self.incarnation {
                 Some(_) if failed => self.terms.heartbeat() / 4,
                 // Other proxies are soon seen alive.
-                Some(mine) if mine.waiting => self.terms.heartbeat().min(WAITING),
+                Some(mine) if mine.wait != GrantWait::Over => self.terms.heartbeat().min(WAITING),
                 _ => self.terms.heartbeat(),
             };
             let until_due = match &self.incarnation {
@@ -129,6 +137,9 @@ impl Keeper {
         metrics.lease_seconds.set(self.terms.ttl.as_secs_f64());
         metrics.lease_age_seconds.set(self.lease.age().as_secs_f64());
         metrics.lease_good.set(i64::from(self.lease.is_good()));
+        let reign = self.lease.reign();
+        metrics.epoch.set(i64::try_from(reign.epoch()).unwrap_or(i64::MAX));
+        metrics.grace_seconds.set(reign.grace_left().unwrap_or_default().as_secs_f64());
     }
 
     async fn beat(&mut self) -> Result<(), StoreError> {
@@ -143,91 +154,6 @@ impl Keeper {
         result
     }
 
-    async fn join(&mut self) -> Result<(), StoreError> {
-        let schema = self.access.url.schema.clone();
-        let conn = self.link.get_any().await?;
-        let meta = conn.read_meta(&schema).await?;
-        self.server.judge(&meta)?;
-        let others = conn.read_proxies(&schema).await?;
-        self.predecessors.find_gone();
-        let over = |row: &ProxyRow| self.predecessors.is_over(row.id);
-        let mut dead: Vec<&ProxyRow> = Vec::new();
-        for row in others.iter().filter(|row| over(row)) {
-            match row.state {
-                ProxyState::Live if !conn.revoke(&schema, row.id, row.rvn).await? => {}
-                ProxyState::Live | ProxyState::Dead => dead.push(row),
-                ProxyState::Clean => {}
-            }
-        }
-        let quiet = others.iter().all(|row| row.state == ProxyState::Clean || over(row));
-        let alone = quiet && !conn.has_peers().await.unwrap_or(true);
-        let row = ProxyRow {
-            // Ids of sessions tell the proxies apart.
-            id: ProxyId::random_beside(others.iter().map(|row| row.id)),
-            state: ProxyState::Live,
-            rvn: rand::random(),
-            ttl_ms: u32::try_from(self.terms.ttl.as_millis()).unwrap_or(u32::MAX),
-            addr: self.addr.clone(),
-            server_start: conn.started(),
-            conns: self.access.beside(conn),
-            native: self.native,
-        };
-        self.predecessors.begin(row.id);
-        let sent = clock::now();
-        let registered = conn.register(&schema, &row, meta.epoch).await;
-        if registered.is_err() {
-            self.predecessors.forget(|own| own == row.id);
-        }
-        registered?;
-        self.predecessors.registered(row.id);
-        *self.access.home.lock() = Some(conn.ident().into());
-        self.lease.set_home(conn.ident());
-        self.begin(&row, &meta, sent, alone);
-        for row in dead {
-            self.take_over(row);
-        }
-        Ok(())
-    }
-
-    /// A new incarnation begins, whose registration was sent at `sent`. `alone`: no other proxy can
-    /// hold locks here.
-    fn begin(&mut self, row: &ProxyRow, meta: &Meta, sent: Duration, alone: bool) {
-        // The first grant waits one lease, the longest known: a lock may be held that this server
-        // does not know of (docs/design/locks.md, "Start").
-        let waiting = !(self.fresh || alone);
-        let longest = Duration::from_millis(u64::from(meta.max_ttl_ms)).max(self.terms.ttl);
-        let grants_from = if waiting {
-            self.terms.revocable(sent) + longest.saturating_sub(self.terms.ttl)
-        } else {
-            Duration::ZERO
-        };
-        self.server.settled(meta.epoch);
-        self.lease.renewed(sent, self.terms.deadline(sent), self.terms.jeopardy(sent));
-        self.lease.set_run(row.server_start);
-        self.lease.begin(row.id, grants_from);
-        self.incarnation = Some(Incarnation {
-            id: row.id,
-            epoch: meta.epoch,
-            versions: vec![row.rvn],
-            waiting,
-            run: row.server_start,
-        });
-        self.observed.clear();
-        self.longest = Longest::default();
-        if waiting {
-            tracing::info!(wait = ?longest, "other proxies are registered here: the first grant waits until one is seen alive, or one lease has passed");
-        }
-        let _ = self.events.send(LeaseEvent::Joined(BatchWriter {
-            schema: self.access.url.schema.clone(),
-            proxy: row.id,
-            epoch: meta.epoch,
-            base: meta.base,
-            run: row.server_start,
-        }));
-        // After the service has heard: a reader of this line finds a proxy that grants.
-        tracing::info!(proxy = %row.id, epoch = meta.epoch, lease = ?self.terms.ttl, "registered");
-    }
-
     async fn renew(&mut self, now: Incarnation) -> Result<(), StoreError> {
         let schema = self.access.url.schema.clone();
         let counted = now.versions.last().map_or(0, |v| v.wrapping_add(1));
@@ -236,7 +162,7 @@ impl Keeper {
         let restarted = !same_run(conn.started(), now.run);
         if restarted && !self.outlives {
             let meta = conn.read_meta(&schema).await?;
-            self.server.judge(&meta)?;
+            let meta = self.accept(meta).await?;
             tracing::error!(proxy = %now.id, epoch = meta.epoch, "the server was restarted or replaced: its sessions and their locks are gone");
             self.fence();
             return self.join().await;
@@ -250,7 +176,10 @@ impl Keeper {
         let renewal = conn.renew(&schema, now.id, now.epoch, &now.versions, new, &conns).await?;
         let took = clock::now().saturating_sub(sent);
         self.access.metrics.renewal_seconds.observe(took.as_secs_f64());
-        self.server.judge(&renewal.meta)?;
+        let meta = self.accept(renewal.meta.clone()).await?;
+        if meta.epoch > now.epoch {
+            return self.follow(now, meta).await;
+        }
         // Sessions may have closed themselves at the deadline: without suspensions there is no way back.
         if !self.suspension.is_allowed() && clock::now() >= self.lease.deadline() {
             self.stop_if_due();
@@ -267,12 +196,13 @@ impl Keeper {
         if restarted {
             // Before the locks count there. If it fails, the next beat does it again.
             self.incarnation = Some(now.clone());
+            let conn = self.link.get_any().await?;
             go_on(conn, &schema, &mut now, &self.events).await?;
             self.lease.set_run(now.run);
         }
         self.incarnation = Some(now.clone());
         let sent = mutants::or(Mutant::DeadlineFromAck, sent, clock::now());
-        self.server.settled(now.epoch);
+        self.server.settled(&meta);
         self.lease.renewed(sent, self.terms.deadline(sent), self.terms.jeopardy(sent));
         self.suspension.resume();
         if !renewal.asked.is_empty() {
@@ -312,14 +242,7 @@ impl Keeper {
             self.others.clone_from(&others);
             let _ = self.events.send(LeaseEvent::Others(others));
         }
-        if me.waiting && (alive || self.lease.is_good()) {
-            self.lease.end_startup_wait();
-            if let Some(mine) = &mut self.incarnation {
-                mine.waiting = false;
-            }
-            tracing::info!(live_peer = alive, "the startup wait is over: locks are granted");
-        }
-        Ok(())
+        self.end_wait(me, &renewal.meta, alive).await
     }
 
     async fn revoke(&mut self, row: &ProxyRow) -> Result<(), StoreError> {
@@ -352,6 +275,7 @@ impl Keeper {
         self.suspension.close();
         if let Some(incarnation) = self.incarnation.take() {
             self.lease.end();
+            self.given_up = usize::try_from(self.access.metrics.held.get()).unwrap_or_default();
             self.predecessors.add(incarnation.id);
             let _ = self.events.send(LeaseEvent::Fenced(incarnation.id));
         }

@@ -3,8 +3,8 @@
 //! On another server than the one that meta names, or in an epoch that is over, nothing is
 //! renewed, registered or granted. Holders are not closed at once: until their deadline no
 //! other session has their locks, and the right server may answer again before. At the deadline they
-//! are closed, not suspended. Another server becomes the right one by a new epoch there
-//! ([`StoreConnection::open_epoch`]), for which the keeper waits.
+//! are closed, not suspended. Another server becomes the right one by a new epoch there, which the keeper opens
+//! (`keeper::failover`), or an operator ([`StoreConnection::open_epoch`]).
 //!
 //! [`StoreConnection::open_epoch`]: crate::store::connection::StoreConnection::open_epoch
 
@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use crate::clock;
 use crate::engine::shared::lease::Lease;
+use crate::lock::lease::Terms;
 use crate::metrics::Metrics;
 use crate::store::connection::StoreError;
 use crate::store::identity::Foreign;
@@ -32,6 +33,8 @@ pub(in crate::engine) struct HomeServer {
     joined: Option<u64>,
     /// Since this time another server may have answered.
     strange_since: Option<Duration>,
+    /// The longest lease known where locks are kept, in milliseconds.
+    longest_ms: u32,
 }
 
 impl HomeServer {
@@ -39,23 +42,38 @@ impl HomeServer {
         for reason in Foreign::REASONS {
             metrics.store_foreign.with_label_values(&[reason]);
         }
-        Self { lease, metrics, known: 0, said: None, joined: None, strange_since: None }
+        let (known, said, joined) = (0, None, None);
+        Self { lease, metrics, known, said, joined, strange_since: None, longest_ms: 0 }
     }
 
     /// Whether locks may be kept on the server that `meta` was read from.
-    pub(in crate::engine) fn judge(&mut self, meta: &Meta) -> Result<(), StoreError> {
+    pub(in crate::engine) fn judge(&mut self, meta: &Meta) -> Result<(), Foreign> {
         self.known = self.known.max(meta.epoch);
-        Ok(meta.judge(self.known)?)
+        self.longest_ms = self.longest_ms.max(meta.max_ttl_ms);
+        meta.judge(self.known)
     }
 
-    /// The right server answers, in this epoch. Connections of clients that were opened while it may
-    /// have been another are not known to lead to it.
-    pub(in crate::engine) fn settled(&mut self, epoch: u64) {
-        let moved = self.joined.replace(epoch).is_some_and(|joined| joined != epoch);
+    /// The greatest epoch that is known.
+    pub(in crate::engine) fn known(&self) -> u64 {
+        self.known
+    }
+
+    /// The terms of the longest lease that is known, this proxy's `own` included.
+    pub(in crate::engine) fn longest(&self, own: Terms) -> Terms {
+        Terms { ttl: own.ttl.max(Duration::from_millis(u64::from(self.longest_ms))) }
+    }
+
+    /// The right server answers, in the epoch of `meta`. Connections of clients that were opened while it may
+    /// have been another are not known to lead to it. Whether another epoch was joined before.
+    pub(in crate::engine) fn settled(&mut self, meta: &Meta) -> bool {
+        // It may be shorter again.
+        self.longest_ms = meta.max_ttl_ms;
+        let moved = self.joined.replace(meta.epoch).is_some_and(|joined| joined != meta.epoch);
         let since = self.strange_since.take();
         if let Some(since) = if moved { Some(Duration::ZERO) } else { since } {
             self.lease.distrust(since, clock::now());
         }
+        moved
     }
 
     /// Takes in the result of an attempt to renew or to register, and logs an error once. Whether

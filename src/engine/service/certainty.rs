@@ -27,8 +27,7 @@ impl Service {
     /// The session here that has the lock, as far as the lease vouches for it.
     fn holder_here(&self, key: &Key) -> Option<ConnectionId> {
         let held = self.keys.held(key)?;
-        let writer = self.writer.as_ref()?;
-        self.lease.vouches_for(writer.proxy).then_some(held.conn)
+        self.lease.vouches_for(self.incarnation()?).then_some(held.conn)
     }
 
     /// Ends doubts that have lasted long enough.
@@ -112,6 +111,8 @@ mod tests {
             let held = LocalHold {
                 token: 101,
                 conn,
+                name: Box::default(),
+                owner: Arc::from(&b""[..]),
                 backend: CurrentBackend::default(),
                 run: 0,
                 events,

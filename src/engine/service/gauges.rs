@@ -69,6 +69,8 @@ mod tests {
                 let held = LocalHold {
                     token: age,
                     conn,
+                    name: Box::default(),
+                    owner: Arc::from(&b""[..]),
                     backend: CurrentBackend::default(),
                     run: 0,
                     events,

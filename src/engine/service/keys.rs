@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -43,6 +44,10 @@ pub(super) struct LocalHold {
     pub(super) token: u64,
     /// Its session.
     pub(super) conn: ConnectionId,
+    /// The name as the client wrote it.
+    pub(super) name: Box<[u8]>,
+    /// user@host.
+    pub(super) owner: Arc<[u8]>,
     /// The server's connection that works for that.
     pub(super) backend: CurrentBackend,
     /// The server's start when it was granted: the session's connection was of this run then.
@@ -61,6 +66,8 @@ impl LocalHold {
         Self {
             token,
             conn: claim.conn,
+            name: claim.name.given.clone(),
+            owner: Arc::clone(&claim.owner),
             backend: claim.backend.clone(),
             run,
             events: claim.events.clone(),

@@ -12,6 +12,7 @@ impl Service {
     pub(super) fn lease_event(&mut self, event: LeaseEvent) {
         match event {
             LeaseEvent::Joined(writer) => {
+                self.moving = None;
                 self.writer = Some(Arc::new(writer));
                 self.keys.list_all();
             }
@@ -22,6 +23,12 @@ impl Service {
                 self.go_on(proxy, run);
                 let _ = reply.send(self.held_now(proxy));
             }
+            LeaseEvent::Moving { proxy, reply } => drop(reply.send(self.begin_move(proxy))),
+            LeaseEvent::Moved { writer, lost, reply } => {
+                self.end_move(writer, &lost);
+                let _ = reply.send(());
+            }
+            LeaseEvent::Read { proxy, rows } => self.reconcile(proxy, rows),
             LeaseEvent::Compared { proxy, lost, reply } => {
                 self.lose(proxy, lost);
                 let _ = reply.send(());
@@ -31,7 +38,7 @@ impl Service {
 
     /// The incarnation is over: its locks are lost, and its sessions are told.
     fn fence(&mut self, proxy: ProxyId) {
-        let writer = self.writer.take();
+        let writer = self.writer.take().or(self.moving.take());
         self.keys.unlist_all();
         let mut unwanted = Vec::new();
         for (key, state) in self.keys.iter_mut() {

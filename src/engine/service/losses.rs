@@ -77,7 +77,7 @@ impl Service {
     }
 
     /// Its session closes, and what it holds beside goes back as at any end of one.
-    fn tell_lost(&self, key: &Key, token: u64, held: &LocalHold) {
+    pub(super) fn tell_lost(&self, key: &Key, token: u64, held: &LocalHold) {
         self.metrics.lost_rows.inc();
         tracing::error!(lock = key.shown(), token, connection = %held.conn, "the row of a held lock was deleted or changed: its session is closed");
         let _ = held.events.send(SessionEvent::Lost(token));

@@ -17,6 +17,7 @@ mod lease_events;
 mod leaving;
 mod looks;
 mod losses;
+mod moves;
 mod native;
 mod outcomes;
 mod pipes;
@@ -59,6 +60,8 @@ struct Service {
     metrics: Arc<Metrics>,
     /// The incarnation that locks are granted for; none while there is none.
     writer: Option<Arc<BatchWriter>>,
+    /// The same while its locks are carried into another epoch: nothing is sent then.
+    moving: Option<Arc<BatchWriter>>,
     others: Arc<Others>,
     keys: KeyTable,
     waits: Waits,

@@ -25,7 +25,7 @@ struct KeyOutcome<'a> {
     writer: &'a BatchWriter,
     /// The key's row, if there is one.
     row: Option<&'a LockRow>,
-    /// The incarnation it was sent for is this one.
+    /// The incarnation it was sent for is this one, in its present epoch.
     current: bool,
     /// Its lease still vouches for grants.
     vouched: bool,
@@ -74,14 +74,14 @@ impl Service {
         let rows: HashMap<&[u8], &LockRow> =
             result.rows.iter().map(|r| (r.key.as_slice(), r)).collect();
         self.last_token = result.rows.iter().fold(self.last_token, |last, row| last.max(row.token));
-        let (proxy, guarded) = (batch.writer.proxy, result.guarded);
+        let (proxy, epoch, guarded) = (batch.writer.proxy, batch.writer.epoch, result.guarded);
         let of_this_run = self.writer.as_ref().is_some_and(|w| same_run(w.run, run));
         for change in batch.changes {
             let key = change.key.clone();
             let outcome = KeyOutcome {
                 writer: &batch.writer,
                 row: rows.get(key.as_bytes()).copied(),
-                current: self.writer.as_ref().is_some_and(|w| w.proxy == proxy),
+                current: self.writer.as_ref().is_some_and(|w| w.proxy == proxy && w.epoch == epoch),
                 // The deadline is read after the reply and before any client is told.
                 vouched: of_this_run
                     && (self.lease.vouches_for(proxy) || mutants::on(Mutant::NoCheckAfterReply)),
@@ -141,7 +141,10 @@ impl Service {
             // takeover would end the session that the row names.
             Some(token) => {
                 state.requeue(waiter);
-                self.pipes.give_back(Arc::new(outcome.writer.clone()), key, token);
+                let proxy = outcome.writer.proxy;
+                let goes_on = self.writer.clone().filter(|writer| writer.proxy == proxy);
+                let writer = goes_on.unwrap_or_else(|| Arc::new(outcome.writer.clone()));
+                self.pipes.give_back(writer, key, token);
             }
             None => self.not_won(&key, waiter, outcome),
         }

@@ -15,7 +15,7 @@ impl Service {
         done: Option<&Countdown>,
     ) {
         // Locks of an earlier incarnation were lost with it; its takeover frees the rows.
-        if self.writer.as_ref().is_none_or(|w| w.proxy != proxy) {
+        if self.incarnation() != Some(proxy) {
             return;
         }
         for (key, token) in locks {
@@ -32,7 +32,7 @@ impl Service {
 
     /// Releases native locks, unless a native claim comes before their time.
     pub(super) fn release_later(&mut self, locks: Vec<(Key, u64)>, proxy: ProxyId) {
-        if self.writer.as_ref().is_none_or(|w| w.proxy != proxy) {
+        if self.incarnation() != Some(proxy) {
             return;
         }
         for (key, token) in locks {

@@ -19,6 +19,10 @@ use crate::types::{ConnectionId, ProxyId};
 /// How long a free row is left to a proxy that does not take it.
 const LEFT: Duration = Duration::from_millis(100);
 
+/// In an epoch's grace nobody knows whether a lock is free: its holder may come.
+const IN_GRACE: &str =
+    "another server became the primary: whether the lock is free is known after the grace";
+
 impl Service {
     /// Looks at the locks that other proxies hold and sessions here wait for.
     pub(super) fn poll_remote(&mut self) {
@@ -81,6 +85,9 @@ impl Service {
                 (Some(e), _) => Look::Failed(e.clone()),
                 (None, Some(r)) if self.is_held(r) && !self.is_servers(r) => {
                     Look::Used(ConnectionId(r.conn))
+                }
+                (None, _) if self.lease.reign().grace_left().is_some() => {
+                    Look::Failed(IN_GRACE.to_owned())
                 }
                 (None, _) => Look::Free,
             };
@@ -220,6 +227,8 @@ mod tests {
             let held = LocalHold {
                 token: 101,
                 conn: ConnectionId(52),
+                name: Box::default(),
+                owner: Arc::from(&b""[..]),
                 backend: CurrentBackend::default(),
                 run: 0,
                 events,

@@ -84,6 +84,7 @@ pub(in crate::engine) fn build(
         lease: Arc::clone(&lease),
         metrics: Arc::clone(&access.metrics),
         writer: None,
+        moving: None,
         others: Arc::default(),
         keys: KeyTable::default(),
         waits,

@@ -10,6 +10,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+use super::reign::Reign;
 use crate::clock;
 use crate::store::identity::same_run;
 use crate::types::ProxyId;
@@ -52,6 +53,7 @@ pub struct Lease {
     suspended: AtomicU64,
     /// The lease was renewed, or is over.
     changed: Notify,
+    reign: Reign,
 }
 
 fn nanos(d: Duration) -> u64 {
@@ -117,6 +119,11 @@ impl Lease {
         let grants_from = self.grants_from.load(Ordering::Acquire);
         let now = nanos(clock::now());
         self.proxy.load(Ordering::Acquire) == proxy.0 && now < jeopardy && now >= grants_from
+    }
+
+    /// Whether the last renewal is recent.
+    pub fn is_renewed(&self) -> bool {
+        nanos(clock::now()) < self.jeopardy.load(Ordering::Acquire)
     }
 
     /// Whether any incarnation may grant now.
@@ -199,8 +206,18 @@ impl Lease {
 
     /// A new incarnation begins; its deadline must have been set before.
     pub(in crate::engine) fn begin(&self, proxy: ProxyId, grants_from: Duration) {
-        self.grants_from.store(nanos(grants_from), Ordering::Release);
+        self.wait_until(grants_from);
         self.proxy.store(proxy.0, Ordering::Release);
+    }
+
+    /// Nothing is granted before then.
+    pub(in crate::engine) fn wait_until(&self, grants_from: Duration) {
+        self.grants_from.store(nanos(grants_from), Ordering::Release);
+    }
+
+    /// The epoch.
+    pub fn reign(&self) -> &Reign {
+        &self.reign
     }
 
     /// Grants are allowed from now: evidence cut the startup wait short.

@@ -3,6 +3,7 @@
 pub mod current_backend;
 pub mod lease;
 pub mod peers;
+pub mod reign;
 pub mod snapshot;
 pub mod stuck;
 pub(in crate::engine) mod wait_graph;

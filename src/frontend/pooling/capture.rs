@@ -8,6 +8,7 @@ use crate::backend::session_state::{SessionState, WAIT_TIMEOUT, quoted, role_tex
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::LiteralKind;
 use crate::protocol::packet;
+use crate::store::identity::run_expression;
 use crate::types::Flavour;
 
 /// The character sets of a session.
@@ -211,17 +212,9 @@ fn is_named(id: u8, name: &[u8]) -> bool {
     known.collation().to_ascii_lowercase().replace("utf8mb3_", "utf8_") == name
 }
 
-/// The expression for the server's start, in seconds of its clock (`store::identity::same_run` compares them). Every
-/// account may read it.
+/// The expression for the run of the server (`store::identity::same_run` compares them). Every account may read it.
 pub(crate) fn started(flavour: Flavour) -> &'static [u8] {
-    match flavour {
-        Flavour::MySql => {
-            b"(SELECT UNIX_TIMESTAMP()-CAST(variable_value AS SIGNED) FROM performance_schema.global_status WHERE variable_name='Uptime')"
-        }
-        Flavour::MariaDb => {
-            b"(SELECT UNIX_TIMESTAMP()-CAST(variable_value AS SIGNED) FROM information_schema.global_status WHERE variable_name='Uptime')"
-        }
-    }
+    run_expression(flavour).as_bytes()
 }
 
 /// Its value.

@@ -14,6 +14,7 @@
 #![cfg(test)]
 
 mod explore;
+mod failover;
 mod keeper;
 mod locks;
 mod sessions;

@@ -1,0 +1,260 @@
+//! The next epoch, when another server is the primary: it is opened, and holders carry their locks into it.
+//!
+//! Nothing is granted in it for the longest lease, its grace (I12): a lock that this server never got may be held,
+//! by a proxy that does not know yet. After that time every holder has carried its locks over, or has given them up (I6).
+//! It takes for granted that the former primary accepts no writes by then (docs/adr/0029-epochs.md).
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::sleep;
+
+use super::Keeper;
+use crate::clock;
+use crate::engine::io::link::{StoreAccess, StoreLink};
+use crate::engine::lease::incarnation::{GrantWait, Incarnation};
+use crate::engine::lease::longest::Longest;
+use crate::engine::messages::LeaseEvent;
+use crate::engine::shared::reign::Failover;
+use crate::lock::lease::Terms;
+use crate::lock::name::Key;
+use crate::mutants::{self, Mutant};
+use crate::store::connection::{StoreConnection, StoreError};
+use crate::store::meta::Meta;
+use crate::store::rows::{ProxyRow, ProxyState};
+use crate::store::statement::BatchWriter;
+use crate::store::succession::{CARRIED, CarriedLock};
+use crate::types::ProxyId;
+
+/// Pause between the two looks for rows that name this proxy and no session of it.
+const SECOND_LOOK: Duration = Duration::from_secs(1);
+
+impl Keeper {
+    /// The epoch to keep locks in on the server that `meta` was read from: its own, or the next one, which is opened.
+    pub(super) async fn accept(&mut self, meta: Meta) -> Result<Meta, StoreError> {
+        let foreign = match self.server.judge(&meta) {
+            Ok(()) => return Ok(meta),
+            Err(foreign) if self.reclaims => foreign,
+            Err(foreign) => return Err(foreign.into()),
+        };
+        self.lease.stop_grants();
+        let schema = self.access.url.schema.clone();
+        let who = format!("the proxy at {}", self.addr);
+        let longest = milliseconds(self.server.longest(self.terms));
+        let known = self.server.known();
+        let conn = self.link.get_any().await?;
+        let opened = conn.succeed(&schema, &foreign, known, longest, &who).await?;
+        let meta = conn.read_meta(&schema).await?;
+        self.server.judge(&meta)?;
+        if opened {
+            tracing::warn!(
+                epoch = meta.epoch,
+                server = meta.server,
+                reason = foreign.fact(),
+                "this server is taken for the primary: a new epoch has begun"
+            );
+        }
+        Ok(meta)
+    }
+
+    /// A later epoch than the incarnation's is in force here: its locks are carried over, if nobody can have revoked it
+    /// before. Otherwise it is over.
+    pub(super) async fn follow(&mut self, now: Incarnation, meta: Meta) -> Result<(), StoreError> {
+        let carries = self.outlives && self.reclaims && clock::now() < self.lease.deadline();
+        if !carries || !self.carry_over(&now, &meta).await? {
+            tracing::error!(proxy = %now.id, epoch = meta.epoch, "a later epoch has begun: sessions that hold locks are closed");
+            self.fence();
+            return self.join().await;
+        }
+        Ok(())
+    }
+
+    /// Whether the incarnation goes on in this epoch.
+    async fn carry_over(&mut self, now: &Incarnation, meta: &Meta) -> Result<bool, StoreError> {
+        self.lease.stop_grants();
+        let (id, epoch, seen) = (now.id, meta.epoch, clock::now());
+        let schema = self.access.url.schema.clone();
+        let (reply, held) = oneshot::channel();
+        let _ = self.events.send(LeaseEvent::Moving { proxy: id, reply });
+        let held = held.await.map_err(ended)?;
+        let version = rand::random();
+        let Some(mine) = &mut self.incarnation else { return Ok(false) };
+        mine.sent(version);
+        let versions = mine.versions.clone();
+        let longest = milliseconds(self.server.longest(self.terms));
+        let conn = self.link.get_any().await?;
+        let row = ProxyRow {
+            id,
+            state: ProxyState::Live,
+            rvn: version,
+            ttl_ms: milliseconds(self.terms),
+            addr: self.addr.clone(),
+            server_start: conn.started(),
+            conns: self.access.beside(conn),
+            native: self.native,
+        };
+        conn.enter_again(&schema, &row, now.epoch, epoch).await?;
+        let lost = write_rows(conn, &schema, id, epoch, &held).await?;
+        // From before the send, as of every renewal.
+        let sent = clock::now();
+        if !conn.rejoin(&schema, &row, epoch, &versions, longest).await? {
+            if conn.read_meta(&schema).await?.epoch != epoch {
+                let message = "another epoch has begun".to_owned();
+                return Err(StoreError::Refused { code: 1105, message });
+            }
+            return Ok(false);
+        }
+        // Past it, another proxy may have revoked this one on the former server, and that may be lost.
+        if clock::now() >= self.lease.deadline() {
+            return Ok(false);
+        }
+        let run = row.server_start;
+        *self.access.home.lock() = Some(conn.ident().into());
+        self.lease.set_home(conn.ident());
+        let (kept, gone) = (held.len() - lost.len(), lost.len());
+        self.begin_grace(meta, seen);
+        let schema = schema.clone();
+        let writer = BatchWriter { schema, proxy: id, epoch, base: meta.base, run };
+        let (reply, told) = oneshot::channel();
+        let _ = self.events.send(LeaseEvent::Moved { writer, lost, reply });
+        told.await.map_err(ended)?;
+        let wait = mutants::or(Mutant::NoGrace, GrantWait::Grace, GrantWait::Over);
+        self.incarnation =
+            Some(Incarnation { id, epoch, versions: vec![version], wait, seen, run });
+        self.observed.clear();
+        self.longest = Longest::default();
+        self.server.settled(meta);
+        self.note_failover(epoch, self.lease.age(), kept, gone);
+        self.lease.renewed(sent, self.terms.deadline(sent), self.terms.jeopardy(sent));
+        self.lease.set_run(run);
+        tokio::spawn(look_for_ghosts(Arc::clone(&self.access), self.events.clone(), id));
+        Ok(true)
+    }
+
+    /// Nothing is granted in this epoch before every holder has come, or its lease is over.
+    fn begin_grace(&self, meta: &Meta, seen: Duration) {
+        let longest = self.server.longest(self.terms);
+        let until = mutants::or(Mutant::NoGrace, longest.revocable(seen), Duration::ZERO);
+        self.lease.wait_until(until);
+        self.lease.reign().begin(meta.epoch, Some(until));
+    }
+
+    /// Another server, or another epoch, was joined than before.
+    pub(super) fn note_failover(&self, epoch: u64, took: Duration, kept: usize, lost: usize) {
+        let metrics = &self.access.metrics;
+        metrics.failovers.inc();
+        metrics.failover_seconds.set(took.as_secs_f64());
+        for (result, locks) in [("kept", kept), ("lost", lost)] {
+            metrics.failover_locks.with_label_values(&[result]).inc_by(locks as u64);
+        }
+        self.lease.reign().note(Failover { epoch, at: clock::now(), took, kept, lost });
+        let grace = self.lease.reign().grace_left().unwrap_or_default();
+        tracing::warn!(
+            epoch,
+            ?took,
+            kept,
+            lost,
+            ?grace,
+            "joined another epoch: locks that were kept are held on"
+        );
+    }
+
+    /// Ends the wait before the first grant, if its reason is over. `alive`: another proxy was seen renewing its lease.
+    pub(super) async fn end_wait(
+        &mut self,
+        me: &Incarnation,
+        meta: &Meta,
+        alive: bool,
+    ) -> Result<(), StoreError> {
+        let wait = match me.wait {
+            GrantWait::Over => return Ok(()),
+            GrantWait::Start if alive || self.lease.is_good() => GrantWait::Over,
+            GrantWait::Start => GrantWait::Start,
+            GrantWait::Grace if self.lease.is_good() => {
+                let schema = self.access.url.schema.clone();
+                self.link.get().await?.end_grace(&schema, me.epoch).await?;
+                GrantWait::Over
+            }
+            // Another proxy has waited it.
+            GrantWait::Grace if !meta.is_in_grace() => GrantWait::Start,
+            GrantWait::Grace => {
+                // One with a longer lease may have come.
+                let until = self.server.longest(self.terms).revocable(me.seen);
+                self.lease.wait_until(until);
+                self.lease.reign().begin(me.epoch, Some(until));
+                GrantWait::Grace
+            }
+        };
+        if wait == me.wait {
+            return Ok(());
+        }
+        if let Some(mine) = &mut self.incarnation {
+            mine.wait = wait;
+        }
+        if me.wait == GrantWait::Grace {
+            self.lease.reign().begin(me.epoch, None);
+        }
+        if wait == GrantWait::Over {
+            self.lease.end_startup_wait();
+            match me.wait {
+                GrantWait::Grace => {
+                    tracing::info!(epoch = me.epoch, "the grace is over: locks are granted");
+                }
+                GrantWait::Start | GrantWait::Over => {
+                    tracing::info!(
+                        live_peer = alive,
+                        "the startup wait is over: locks are granted"
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn milliseconds(terms: Terms) -> u32 {
+    u32::try_from(terms.ttl.as_millis()).unwrap_or(u32::MAX)
+}
+
+fn ended<T>(_: T) -> StoreError {
+    StoreError::Connect("the lock engine has ended".to_owned())
+}
+
+/// Writes the rows of held locks; which are lost.
+async fn write_rows(
+    conn: &mut StoreConnection,
+    schema: &str,
+    proxy: ProxyId,
+    epoch: u64,
+    held: &[CarriedLock],
+) -> Result<HashSet<Key>, StoreError> {
+    let mut lost = HashSet::new();
+    for page in held.chunks(CARRIED) {
+        lost.extend(conn.carry_over(schema, proxy, epoch, page).await?);
+    }
+    Ok(lost)
+}
+
+/// Looks for rows that name this proxy and no session of it: their release was lost with the former server. What is not
+/// found now, the housekeeping finds later.
+async fn look_for_ghosts(
+    access: Arc<StoreAccess>,
+    events: mpsc::UnboundedSender<LeaseEvent>,
+    proxy: ProxyId,
+) {
+    let mut link = StoreLink::new(Arc::clone(&access));
+    // Once is not enough: a release may be under way.
+    for _ in 0..2 {
+        let rows = match link.get().await {
+            Ok(conn) => conn.read_held(&access.url.schema, proxy).await,
+            Err(e) => Err(e),
+        };
+        link.judge(&rows);
+        let Ok(rows) = rows else { return };
+        let rows = rows.iter().filter_map(|r| Some((Key::from_row(&r.key)?, r.token)));
+        let _ = events.send(LeaseEvent::Read { proxy, rows: rows.collect() });
+        sleep(SECOND_LOOK).await;
+    }
+}

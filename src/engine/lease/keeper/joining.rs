@@ -1,0 +1,119 @@
+//! How a new incarnation registers, and for what it waits before it grants.
+
+use std::time::Duration;
+
+use super::Keeper;
+use crate::clock;
+use crate::engine::lease::incarnation::{GrantWait, Incarnation};
+use crate::engine::lease::longest::Longest;
+use crate::engine::messages::LeaseEvent;
+use crate::mutants::{self, Mutant};
+use crate::store::connection::StoreError;
+use crate::store::meta::Meta;
+use crate::store::rows::{ProxyRow, ProxyState};
+use crate::store::statement::BatchWriter;
+use crate::types::ProxyId;
+
+impl Keeper {
+    pub(super) async fn join(&mut self) -> Result<(), StoreError> {
+        let schema = self.access.url.schema.clone();
+        let meta = self.link.get_any().await?.read_meta(&schema).await?;
+        let meta = self.accept(meta).await?;
+        let seen = clock::now();
+        let conn = self.link.get_any().await?;
+        let others = conn.read_proxies(&schema).await?;
+        self.predecessors.find_gone();
+        let over = |row: &ProxyRow| self.predecessors.is_over(row.id);
+        let mut dead: Vec<&ProxyRow> = Vec::new();
+        for row in others.iter().filter(|row| over(row)) {
+            match row.state {
+                ProxyState::Live if !conn.revoke(&schema, row.id, row.rvn).await? => {}
+                ProxyState::Live | ProxyState::Dead => dead.push(row),
+                ProxyState::Clean => {}
+            }
+        }
+        let quiet = others.iter().all(|row| row.state == ProxyState::Clean || over(row));
+        let alone = quiet && !conn.has_peers().await.unwrap_or(true);
+        let row = ProxyRow {
+            // Ids of sessions tell the proxies apart.
+            id: ProxyId::random_beside(others.iter().map(|row| row.id)),
+            state: ProxyState::Live,
+            rvn: rand::random(),
+            ttl_ms: u32::try_from(self.terms.ttl.as_millis()).unwrap_or(u32::MAX),
+            addr: self.addr.clone(),
+            server_start: conn.started(),
+            conns: self.access.beside(conn),
+            native: self.native,
+        };
+        self.predecessors.begin(row.id);
+        let sent = clock::now();
+        let registered = conn.register(&schema, &row, meta.epoch).await;
+        if registered.is_err() {
+            self.predecessors.forget(|own| own == row.id);
+        }
+        registered?;
+        self.predecessors.registered(row.id);
+        *self.access.home.lock() = Some(conn.ident().into());
+        self.lease.set_home(conn.ident());
+        self.begin(&row, &meta, (seen, sent), alone);
+        for row in dead {
+            self.take_over(row);
+        }
+        Ok(())
+    }
+
+    /// A new incarnation begins, whose registration was sent at `sent`, in an epoch that was open when it was `seen`.
+    /// `alone`: no other proxy can hold locks here.
+    fn begin(
+        &mut self,
+        row: &ProxyRow,
+        meta: &Meta,
+        (seen, sent): (Duration, Duration),
+        alone: bool,
+    ) {
+        let wait = match meta.is_in_grace() && !mutants::on(Mutant::NoGrace) {
+            true => GrantWait::Grace,
+            false if self.fresh || alone => GrantWait::Over,
+            // A lock may be held that this server does not know of (docs/design/locks.md, "Start").
+            false => GrantWait::Start,
+        };
+        let (id, epoch, run) = (row.id, meta.epoch, row.server_start);
+        let (moved, took) = (self.server.settled(meta), self.lease.age());
+        self.lease.renewed(sent, self.terms.deadline(sent), self.terms.jeopardy(sent));
+        self.lease.set_run(run);
+        let from = match wait {
+            GrantWait::Over => Duration::ZERO,
+            GrantWait::Start => self.server.longest(self.terms).revocable(sent),
+            GrantWait::Grace => self.server.longest(self.terms).revocable(seen),
+        };
+        self.lease.begin(id, from);
+        self.lease.reign().begin(epoch, (wait == GrantWait::Grace).then_some(from));
+        let versions = vec![row.rvn];
+        self.incarnation = Some(Incarnation { id, epoch, versions, wait, seen, run });
+        self.observed.clear();
+        self.longest = Longest::default();
+        let left = from.saturating_sub(clock::now());
+        match wait {
+            GrantWait::Over => {}
+            GrantWait::Start => {
+                tracing::info!(wait = ?left, "other proxies are registered here: the first grant waits until one is seen alive, or one lease has passed");
+            }
+            GrantWait::Grace => {
+                tracing::info!(wait = ?left, "holders may still carry their locks into this epoch: nothing is granted until its grace is over");
+            }
+        }
+        if moved {
+            let lost = std::mem::take(&mut self.given_up);
+            self.note_failover(epoch, took, 0, lost);
+        }
+        let _ = self.events.send(LeaseEvent::Joined(BatchWriter {
+            schema: self.access.url.schema.clone(),
+            proxy: id,
+            epoch,
+            base: meta.base,
+            run,
+        }));
+        // After the service has heard: a reader of this line finds a proxy that grants.
+        tracing::info!(proxy = %id, epoch, lease = ?self.terms.ttl, "registered");
+    }
+}

@@ -1,0 +1,79 @@
+//! The epoch as others are shown it: its number, its grace, and how this proxy came into it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::clock;
+
+/// How this proxy came from one epoch into another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Failover {
+    /// The one that it joined.
+    pub epoch: u64,
+    /// When, by the clock since boot.
+    pub at: Duration,
+    /// Since the last renewal before it.
+    pub took: Duration,
+    /// Locks that its sessions had and have.
+    pub kept: usize,
+    /// Locks whose sessions were closed.
+    pub lost: usize,
+}
+
+/// The epoch that was joined last.
+#[derive(Debug, Default)]
+pub struct Reign {
+    epoch: AtomicU64,
+    /// End of its grace in nanoseconds since boot; 0: there is none.
+    grace_until: AtomicU64,
+    last: Mutex<Option<Failover>>,
+}
+
+impl Reign {
+    /// Its number; 0 before the first.
+    pub fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    /// What is left of its grace, in which nothing is granted; zero at the end of the time that this proxy waits.
+    /// `None`: there is none.
+    pub fn grace_left(&self) -> Option<Duration> {
+        let until = Some(self.grace_until.load(Ordering::Acquire)).filter(|until| *until != 0)?;
+        Some(Duration::from_nanos(until).saturating_sub(clock::now()))
+    }
+
+    /// The last change of the epoch, if this process has seen one.
+    pub fn failover(&self) -> Option<Failover> {
+        *self.last.lock()
+    }
+
+    /// This epoch is joined, with a grace until then.
+    pub(in crate::engine) fn begin(&self, epoch: u64, grace_until: Option<Duration>) {
+        self.epoch.store(epoch, Ordering::Release);
+        let nanos = |until: Duration| u64::try_from(until.as_nanos()).unwrap_or(u64::MAX);
+        self.grace_until.store(grace_until.map_or(0, nanos), Ordering::Release);
+    }
+
+    pub(in crate::engine) fn note(&self, failover: Failover) {
+        *self.last.lock() = Some(failover);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_epoch_has_a_grace_until_it_is_over() {
+        let reign = Reign::default();
+        assert_eq!((reign.epoch(), reign.grace_left()), (0, None));
+        reign.begin(7, Some(clock::now() + Duration::from_mins(1)));
+        assert!(reign.grace_left().is_some_and(|left| left > Duration::from_secs(50)));
+        reign.begin(7, Some(Duration::from_nanos(1)));
+        assert_eq!(reign.grace_left(), Some(Duration::ZERO), "somebody must say so");
+        reign.begin(7, None);
+        assert_eq!((reign.epoch(), reign.grace_left()), (7, None));
+    }
+}
