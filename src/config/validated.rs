@@ -192,9 +192,7 @@ impl Config {
         };
         let refused = |(key, problem): WrongValue| wrong(key, problem);
         let listen = listens(raw.listen.as_ref()).map_err(|e| wrong("listen", e))?;
-        let networks = raw.proxy_protocol.iter().flat_map(|list| &list.0);
-        let proxy_protocol = networks.map(|text| parse_network(text)).collect::<Result<_, _>>();
-        let proxy_protocol = proxy_protocol.map_err(|e| wrong("proxy_protocol", e))?;
+        let proxy_protocol = networks(&raw).map_err(refused)?;
         let (pooling, mode) = Pooling::read(&raw).map_err(refused)?;
         let unsupported = choose("unsupported", raw.unsupported.as_deref(), &UNSUPPORTED);
         let unsupported = unsupported.map_err(refused)?;
@@ -209,8 +207,8 @@ impl Config {
         }
         let limits = limits::read(&raw).map_err(refused)?;
         let http = http::read(&raw).map_err(refused)?;
-        let log_format = choose("log_format", raw.log_format.as_deref(), &FORMATS);
-        let log_format = log_format.map_err(refused)?;
+        let log_format =
+            choose("log_format", raw.log_format.as_deref(), &FORMATS).map_err(refused)?;
         let first = listen[0].to_string();
         let state_dir = directory(raw.state_dir.as_deref(), place.unwrap_or(&first), mode)
             .map_err(|e| wrong("state_dir", e))?;
@@ -261,6 +259,13 @@ impl Config {
             shown,
         })
     }
+}
+
+/// The networks whose connections begin with a PROXY header.
+fn networks(raw: &Raw) -> Result<Vec<IpNet>, WrongValue> {
+    let networks = raw.proxy_protocol.iter().flat_map(|list| &list.0);
+    let networks: Result<_, _> = networks.map(|text| parse_network(text)).collect();
+    networks.map_err(|e| ("proxy_protocol", e))
 }
 
 /// The value that a key chooses by a word; the first one if the key is not given.

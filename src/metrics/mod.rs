@@ -5,6 +5,7 @@ mod labels;
 pub mod named;
 pub mod observed;
 mod register;
+mod start;
 mod table;
 mod text;
 

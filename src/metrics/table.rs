@@ -2,7 +2,7 @@
 
 use prometheus::{Gauge, Histogram, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry};
 
-use super::labels::{CLOSED, CallOutcome, LIMITS, PINNED};
+use super::labels::CallOutcome;
 use super::named::NamedLocks;
 use super::observed::Observed;
 use super::register::{
@@ -373,40 +373,6 @@ impl Metrics {
     /// Calls of a function that came to an outcome.
     pub fn counted(&self, function: Function, outcome: CallOutcome) -> u64 {
         self.calls.with_label_values(&[function.label(), outcome.label()]).get()
-    }
-
-    /// Shows the counters of all known values.
-    fn start(&self) {
-        for function in Function::ALL {
-            for outcome in CallOutcome::ALL {
-                self.calls.with_label_values(&[function.label(), outcome.label()]);
-            }
-        }
-        for reason in PINNED {
-            self.pinned_sessions.with_label_values(&[*reason]);
-        }
-        for of in ["proxy", "session"] {
-            self.stuck.with_label_values(&[of]);
-        }
-        for (counters, values) in [
-            (&self.sessions_closed, CLOSED),
-            (&self.store_errors, &["connect", "lost", "refused"]),
-            (&self.limits, LIMITS),
-            (&self.rings, &["rung", "not_reached"]),
-            (&self.deadlocks, &["here", "across"]),
-            (&self.suspensions, &["resumed", "closed"]),
-            (&self.pool_moves, &["all", "reset", "delta", "nothing"]),
-            (&self.failover_locks, &["kept", "lost"]),
-            (&self.pool_lost, &["unnoticed", "rolled_back", "unknown", "closed"]),
-            (&self.logins, &["server", "server_again", "proxy"]),
-            (&self.unsupported, &["refused", "native"]),
-            (&self.native_only, &["yes", "perhaps"]),
-            (&self.claims, &["claimed", "not_free", "failed", "native"]),
-        ] {
-            for value in values {
-                counters.with_label_values(&[*value]);
-            }
-        }
     }
 }
 

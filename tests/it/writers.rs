@@ -141,7 +141,7 @@ fn connects(port: u16) -> JoinHandle<Session> {
 
 fn sessions_and_lock_tables_follow_a_planned_switch(server: &Server) {
     let both = Replicated::start(server);
-    let proxy = both.proxy(&["--lease", "2s"]);
+    let proxy = both.proxy(&["--lease", "2s", "--on-failover", "adopt"]);
     let (first, second) = (both.first.server.port, both.second.server.port);
     let mut idle = Session::at(proxy.port);
     let mut busy = Session::at(proxy.port);

@@ -195,19 +195,13 @@ impl Keeper {
         }
         if me.wait == GrantWait::Grace {
             self.lease.reign().begin(me.epoch, None);
+            let granting = wait == GrantWait::Over;
+            tracing::info!(epoch = me.epoch, granting, "the grace is over");
         }
         if wait == GrantWait::Over {
             self.lease.end_startup_wait();
-            match me.wait {
-                GrantWait::Grace => {
-                    tracing::info!(epoch = me.epoch, "the grace is over: locks are granted");
-                }
-                GrantWait::Start | GrantWait::Over => {
-                    tracing::info!(
-                        live_peer = alive,
-                        "the startup wait is over: locks are granted"
-                    );
-                }
+            if me.wait == GrantWait::Start {
+                tracing::info!(live_peer = alive, "the startup wait is over: locks are granted");
             }
         }
         Ok(())

@@ -1,0 +1,42 @@
+//! Series of label values known in advance, which are shown from the start.
+
+use super::labels::{CLOSED, CallOutcome, LIMITS, PINNED};
+use super::table::Metrics;
+use crate::lock::function::Function;
+
+impl Metrics {
+    /// Shows the counters of all known values.
+    pub(super) fn start(&self) {
+        for function in Function::ALL {
+            for outcome in CallOutcome::ALL {
+                // To ask for it makes it.
+                self.counted(function, outcome);
+            }
+        }
+        for reason in PINNED {
+            self.pinned_sessions.with_label_values(&[*reason]);
+        }
+        for of in ["proxy", "session"] {
+            self.stuck.with_label_values(&[of]);
+        }
+        for (counters, values) in [
+            (&self.sessions_closed, CLOSED),
+            (&self.store_errors, &["connect", "lost", "refused"]),
+            (&self.limits, LIMITS),
+            (&self.rings, &["rung", "not_reached"]),
+            (&self.deadlocks, &["here", "across"]),
+            (&self.suspensions, &["resumed", "closed"]),
+            (&self.pool_moves, &["all", "reset", "delta", "nothing"]),
+            (&self.failover_locks, &["kept", "lost"]),
+            (&self.pool_lost, &["unnoticed", "rolled_back", "unknown", "closed"]),
+            (&self.logins, &["server", "server_again", "proxy"]),
+            (&self.unsupported, &["refused", "native"]),
+            (&self.native_only, &["yes", "perhaps"]),
+            (&self.claims, &["claimed", "not_free", "failed", "native"]),
+        ] {
+            for value in values {
+                counters.with_label_values(&[*value]);
+            }
+        }
+    }
+}
