@@ -16,6 +16,7 @@ use crate::wire::{Account, Client, Shape};
 on_both! {
     sessions_and_lock_tables_follow_a_planned_switch
     shared_sessions_go_on_at_the_new_writer
+    a_held_lock_follows_a_planned_switch_and_a_crash
     a_client_that_comes_after_a_crash_waits_for_the_next_writer
     a_dead_server_is_passed_over_at_the_start
     sessions_stay_while_no_writer_is_known_and_new_ones_wait
@@ -227,6 +228,55 @@ fn shared_sessions_go_on_at_the_new_writer(server: &Server) {
     eventually("no connection to the old one is left", || {
         (both.first.server.root().column(&free) == ["0"]).then_some(())
     });
+}
+
+/// The proxies find the next writer by themselves, and carry the lock there: a rival at another proxy never gets it.
+fn a_held_lock_follows_a_planned_switch_and_a_crash(server: &Server) {
+    let both = Replicated::start(server);
+    let shared = ["--lease", "10s", "--pooling", "transaction"];
+    let proxies = [both.proxy(&shared), both.proxy(&shared)];
+    let app = fresh_schema().replace("lockstead_t", "lockstead_d");
+    let mut root = both.first.server.root();
+    // Without a password each login teaches the proxy.
+    root.run(&format!("CREATE USER {app}@'%' IDENTIFIED BY ''"));
+    let account = Account { user: app.clone(), password: String::new(), ..account() };
+    for proxy in &proxies {
+        eventually("the proxy knows the account", || {
+            let mut session = Session::of(proxy.port, &account);
+            session.run("DO 0");
+            let page = proxy.page("/metrics");
+            let mut pins = page.lines().filter(|l| l.starts_with("lockstead_pinned_sessions{"));
+            pins.all(|line| line.ends_with(" 0")).then_some(())
+        });
+    }
+    let [mut holder, mut rival] = [0, 1].map(|n: usize| Session::of(proxies[n].port, &account));
+    holder.ask_for("k");
+    holder.gets_it();
+    let users = format!("SELECT COUNT(*) FROM mysql.user WHERE user='{app}'");
+    until_alike(&both.first, &both.second, &both.tables.schema);
+    eventually("the replica has the account", || {
+        (both.second.server.root().column(&users) == ["1"]).then_some(())
+    });
+    // The old one takes no writes before the new one does, and then it dies.
+    set_writable(&both.first.server, both.flavour, false);
+    both.promote();
+    for proxy in &proxies {
+        eventually("it follows", || {
+            let joined = proxy.metric("lockstead_failovers_total") >= 1.0;
+            (is_writer(proxy, &both.second) && joined).then_some(())
+        });
+    }
+    both.first.kill();
+    for n in 0..30 {
+        assert_eq!(rival.value("SELECT GET_LOCK('k', 0)").as_deref(), Some("0"), "{n}");
+        let own = holder.value("SELECT IS_USED_LOCK('k') = CONNECTION_ID()");
+        assert_eq!(own.as_deref(), Some("1"), "{n}");
+    }
+    assert_eq!(port_of(&mut holder), both.second.server.port);
+    assert_eq!(holder.value("SELECT RELEASE_LOCK('k')").as_deref(), Some("1"));
+    assert_eq!(rival.value("SELECT GET_LOCK('k', 60)").as_deref(), Some("1"));
+    let kept = |n: usize| proxies[n].metric("lockstead_failover_locks_total{result=\"kept\"}");
+    assert_eq!([kept(0), kept(1)].map(|kept| kept.to_string()), ["1", "0"]);
 }
 
 fn a_client_that_comes_after_a_crash_waits_for_the_next_writer(server: &Server) {
