@@ -10,6 +10,14 @@
 #
 # Without arguments, what needs no server runs first, then the scripts and tests/it at once.
 set -euo pipefail
+
+# Each server writes hundreds of megabytes: into memory, if there is much of it.
+free_memory=$(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo)
+free_room=$(df -k --output=avail /dev/shm 2>/dev/null | tail -n 1 || true)
+if [ -z "${TMPDIR:-}" ] && [ "${free_memory:-0}" -gt 10000000 ] && [ "${free_room:-0}" -gt 8000000 ]; then
+  export TMPDIR=/dev/shm
+fi
+
 # shellcheck source=dev/common.sh
 . "$(dirname "$0")/common.sh"
 
@@ -19,7 +27,8 @@ read -ra what <<<"${LOCKSTEAD_TEST_ARGS:---lib --bins --tests}"
 group cargo test --no-run "${what[@]}"
 wait "$pid"
 
-export LOCKSTEAD_DEV_DIR=$dev LOCKSTEAD_SERVER_SYNC=off
+export LOCKSTEAD_DEV_DIR=$dev LOCKSTEAD_SERVER_SYNC=off LOCKSTEAD_SERVER_TEMPLATES=$tmp/templates
+mkdir "$LOCKSTEAD_SERVER_TEMPLATES"
 
 # server FLAVOUR VARIABLE: starts one unless VARIABLE names the user's own.
 server() {
