@@ -69,6 +69,10 @@ fn nothing_runs_where_the_state_of_the_session_cannot_be_put(server: &Server) {
     let mut session = ground.session();
     session.run(&format!("SET ROLE {role}"));
     ground.until_all_have_left();
+    // Otherwise the connection would still have the role.
+    let mut stranger = ground.session();
+    stranger.run("DO 1");
+    ground.until_all_have_left();
     let mut other = ground.server().root();
     other.run(&format!("DROP ROLE {role}"));
     let refused = session.client.query(b"INSERT INTO t VALUES (1)");
