@@ -10,6 +10,7 @@ use super::io::last_known::Rows;
 use super::io::native_locks::{DirectLocks, NativeQuestion};
 use super::io::query_error::QueryError;
 use super::messages::{Differences, EngineRequest, HeldNow};
+use super::shared::deferred::{Deferred, MOMENT};
 use super::shared::lease::Lease;
 use super::shared::peers::Peers;
 use super::shared::snapshot::EngineSnapshot;
@@ -27,6 +28,7 @@ pub use super::messages::{Acquired, Claim, EventSender, FindSessions, Grant, Loo
 #[derive(Debug, Clone)]
 pub struct Engine {
     pub(super) requests: mpsc::UnboundedSender<EngineRequest>,
+    pub(super) deferred: Arc<Deferred>,
     pub(super) lease: Arc<Lease>,
     pub(super) census: mpsc::UnboundedSender<held_locks::CensusRequest>,
     pub(super) queries: admin_queries::AdminQueries,
@@ -62,6 +64,7 @@ impl Engine {
         let queries = admin_queries::AdminQueries::closed();
         Self {
             requests,
+            deferred: Arc::default(),
             lease: Arc::default(),
             census,
             queries,
@@ -123,7 +126,20 @@ impl Engine {
     /// Releases native locks some milliseconds later. If a native claim of one of them comes before that, the
     /// claim takes its row over instead.
     pub fn release_later(&self, locks: Vec<(Key, u64)>, proxy: ProxyId) {
-        self.send(EngineRequest::ReleaseLater { locks, proxy });
+        if self.deferred.leave((locks, proxy)) {
+            tokio::spawn(self.clone().wake_for_deferred());
+        }
+    }
+
+    /// Wakes the engine for what it has not taken in time.
+    async fn wake_for_deferred(self) {
+        loop {
+            tokio::time::sleep(MOMENT).await;
+            if self.deferred.is_over() {
+                return;
+            }
+            self.send(EngineRequest::TakeDeferred);
+        }
     }
 
     /// The server's own locks that `conn` holds, read after this call. Where the server has no list of them,

@@ -149,11 +149,8 @@ pub(super) enum EngineRequest {
         proxy: ProxyId,
         reply: oneshot::Sender<()>,
     },
-    /// Soon; not at all if a native claim of the lock comes before.
-    ReleaseLater {
-        locks: Vec<(Key, u64)>,
-        proxy: ProxyId,
-    },
+    /// Nothing but what comes with every request: to take the releases that sessions have left.
+    TakeDeferred,
     ReleaseWhenGone {
         conn: Option<BackendId>,
         locks: Vec<(Key, u64)>,

@@ -45,6 +45,7 @@ use poll::Poll;
 
 use super::io::admin_queries::AdminQueries;
 use super::io::disconnects::Errand;
+use super::shared::deferred::Deferred;
 use super::shared::lease::Lease;
 use super::shared::peers::Peers;
 use super::shared::wait_graph::Waits;
@@ -94,4 +95,6 @@ struct Service {
     /// Ended sessions that the server may still work for.
     watched: usize,
     settling: Vec<oneshot::Sender<()>>,
+    /// Releases that sessions have left.
+    deferred: Arc<Deferred>,
 }

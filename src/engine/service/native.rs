@@ -235,7 +235,8 @@ mod tests {
 
         fn release_later(&mut self, token: u64) {
             let locks = vec![(key(), token)];
-            self.service.request(EngineRequest::ReleaseLater { locks, proxy: ME });
+            self.service.deferred.leave((locks, ME));
+            self.service.request(EngineRequest::TakeDeferred);
         }
 
         fn held(&self) -> Option<u64> {

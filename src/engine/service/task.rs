@@ -28,6 +28,7 @@ use crate::engine::io::pipe::FinishedBatch;
 use crate::engine::io::reader::{FinishedRead, run_reader};
 use crate::engine::io::wakeup::{self, WakeReason};
 use crate::engine::messages::{Acquired, EngineRequest, FindSessions, LeaseEvent};
+use crate::engine::shared::deferred::Deferred;
 use crate::engine::shared::lease::Lease;
 use crate::engine::shared::peers::Peers;
 use crate::engine::shared::wait_graph::Waits;
@@ -72,7 +73,7 @@ pub(in crate::engine) fn build(
     tokio::spawn(wakeup::listen(Arc::clone(access), Arc::clone(&lease), wanted, rung_in));
     let (rings, whom) = mpsc::unbounded_channel();
     tokio::spawn(wakeup::ring(Arc::clone(access), whom));
-    let waits = Waits::default();
+    let (waits, deferred) = (Waits::default(), Arc::<Deferred>::default());
     let (peers, some_peers) = watch::channel(false);
     let modes = Arc::<Peers>::default();
     let (questions_in, questions) = mpsc::unbounded_channel();
@@ -107,11 +108,13 @@ pub(in crate::engine) fn build(
         endings,
         watched: 0,
         settling: Vec::new(),
+        deferred: Arc::clone(&deferred),
     };
     let task = ServiceTask { service, requests, finished, read, gone, rung, victims };
     let stuck = Arc::clone(&access.stuck);
     let engine = Engine {
         requests: requests_in,
+        deferred,
         lease,
         census,
         queries,
@@ -181,13 +184,17 @@ impl ServiceTask {
 
 impl Service {
     pub(super) fn request(&mut self, request: EngineRequest) {
+        // A session leaves the release of a lock before it or another one asks for the lock.
+        for (locks, proxy) in self.deferred.take() {
+            self.release_later(locks, proxy);
+        }
         match request {
             EngineRequest::Acquire { id, claim, reply } => self.acquire(id, claim, reply),
             EngineRequest::Cancel { id, key } => self.keys.leave(id, &key, Acquired::NotFree),
             EngineRequest::Release { locks, proxy, reply } => {
                 self.release_all(locks, proxy, Some(&Countdown::new(reply)));
             }
-            EngineRequest::ReleaseLater { locks, proxy } => self.release_later(locks, proxy),
+            EngineRequest::TakeDeferred => {}
             EngineRequest::Differ(differences) => self.differ(differences),
             EngineRequest::ReleaseWhenGone { conn, locks, proxy } => self.watch(conn, locks, proxy),
             EngineRequest::Leaving { locks } => self.leaving(&locks),

@@ -1,6 +1,7 @@
 //! State that the engine's tasks and the sessions share.
 
 pub mod current_backend;
+pub(in crate::engine) mod deferred;
 pub mod lease;
 pub mod peers;
 pub mod reign;

@@ -11,6 +11,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::wakes::Wakes;
 use crate::frontend::login::{log_in, turned_away};
 use crate::frontend::session::Session;
 use crate::frontend::shared::context::Context;
@@ -106,13 +107,15 @@ async fn serve(
     contexts: Vec<Context>,
     load: Arc<AtomicUsize>,
 ) {
+    let wakes = Wakes::of_this_thread();
+    tokio::spawn(Arc::clone(&wakes).pass_on());
     while let Some(client) = inbox.recv().await {
         let context = Box::new(contexts[client.listener].renewed());
         let load = Arc::clone(&load);
-        tokio::spawn(async move {
+        tokio::spawn(Arc::clone(&wakes).gather(async move {
             session(client, context).await;
             load.fetch_sub(1, Ordering::Relaxed);
-        });
+        }));
     }
 }
 

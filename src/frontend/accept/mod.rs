@@ -1,3 +1,4 @@
 //! Accepting clients.
 
 pub mod listener;
+mod wakes;

@@ -1,0 +1,54 @@
+//! Releases that may wait a moment: sessions leave them here, and do not wake the engine for each.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::lock::name::Key;
+use crate::types::ProxyId;
+
+/// How long they may lie here before the engine is woken.
+pub(in crate::engine) const MOMENT: Duration = Duration::from_millis(2);
+
+/// Locks with their tokens, and the incarnation that was granted them.
+pub(in crate::engine) type LeftRelease = (Vec<(Key, u64)>, ProxyId);
+
+/// What sessions have left and the engine has not taken yet.
+#[derive(Debug, Default)]
+pub(in crate::engine) struct Deferred {
+    left: Mutex<Vec<LeftRelease>>,
+    /// Whether there are some: the engine looks before each request.
+    some: AtomicBool,
+    /// Somebody will wake the engine.
+    watched: AtomicBool,
+}
+
+impl Deferred {
+    /// Leaves one. Whether the caller must see to it that [`Deferred::is_over`] is asked, every [`MOMENT`].
+    pub(in crate::engine) fn leave(&self, release: LeftRelease) -> bool {
+        let mut left = self.left.lock();
+        left.push(release);
+        self.some.store(true, Ordering::Release);
+        !self.watched.swap(true, Ordering::AcqRel)
+    }
+
+    /// Takes all that were left before anything that the caller has received.
+    pub(in crate::engine) fn take(&self) -> Vec<LeftRelease> {
+        if !self.some.load(Ordering::Acquire) {
+            return Vec::new();
+        }
+        let mut left = self.left.lock();
+        self.some.store(false, Ordering::Release);
+        std::mem::take(&mut left)
+    }
+
+    /// Whether there is nothing to wake the engine for: then nobody needs to ask any more.
+    pub(in crate::engine) fn is_over(&self) -> bool {
+        let left = self.left.lock();
+        if left.is_empty() {
+            self.watched.store(false, Ordering::Release);
+        }
+        left.is_empty()
+    }
+}

@@ -1,0 +1,117 @@
+//! Wakes of a relay thread's sessions by other threads, gathered.
+//!
+//! A wake from another thread costs a single-threaded runtime a write to its eventfd, each time. The engine's answers to
+//! a batch of locks wake many sessions at once: the first rings, and one task of the thread wakes all of them.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Wake, Waker};
+use std::thread::{self, ThreadId};
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+/// The wakes of one thread's tasks.
+#[derive(Debug)]
+pub(super) struct Wakes {
+    thread: ThreadId,
+    /// Tasks that other threads have woken.
+    woken: Mutex<Vec<Waker>>,
+    bell: Notify,
+}
+
+impl Wakes {
+    /// Of the calling thread, which must run [`Wakes::pass_on`] and all tasks.
+    pub(super) fn of_this_thread() -> Arc<Self> {
+        let thread = thread::current().id();
+        Arc::new(Self { thread, woken: Mutex::default(), bell: Notify::new() })
+    }
+
+    /// Wakes the tasks, for ever.
+    pub(super) async fn pass_on(self: Arc<Self>) {
+        loop {
+            self.bell.notified().await;
+            let woken = std::mem::take(&mut *self.woken.lock());
+            woken.into_iter().for_each(Waker::wake);
+        }
+    }
+
+    /// Runs a task whose wakes are gathered.
+    pub(super) async fn gather<F: Future>(self: Arc<Self>, task: F) -> F::Output {
+        let mut task = pin!(task);
+        let mut gathered: Option<(Waker, Waker)> = None;
+        poll_fn(|cx| {
+            let (_, waker) = match gathered.take() {
+                Some(pair) if pair.0.will_wake(cx.waker()) => gathered.insert(pair),
+                _ => {
+                    let own = cx.waker().clone();
+                    let through = Gathered { wakes: Arc::clone(&self), task: own.clone() };
+                    gathered.insert((own, Arc::new(through).into()))
+                }
+            };
+            task.as_mut().poll(&mut Context::from_waker(waker))
+        })
+        .await
+    }
+}
+
+/// The waker of a task.
+struct Gathered {
+    wakes: Arc<Wakes>,
+    task: Waker,
+}
+
+impl Wake for Gathered {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if thread::current().id() == self.wakes.thread {
+            self.task.wake_by_ref();
+        } else {
+            self.wakes.woken.lock().push(self.task.clone());
+            // It writes only if the task that passes wakes on is asleep.
+            self.wakes.bell.notify_one();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::{mpsc, oneshot};
+
+    use super::*;
+
+    #[test]
+    fn tasks_are_woken_by_their_own_thread_and_by_others() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        runtime.block_on(async {
+            let wakes = Wakes::of_this_thread();
+            tokio::spawn(Arc::clone(&wakes).pass_on());
+            let mut tasks = Vec::new();
+            let mut others = Vec::new();
+            for n in 0..100_u32 {
+                let (there, mut back) = (oneshot::channel(), mpsc::unbounded_channel());
+                others.push((there.0, back.0));
+                tasks.push(tokio::spawn(Arc::clone(&wakes).gather(async move {
+                    let first = there.1.await.expect("an answer");
+                    first + n + back.1.recv().await.expect("another one")
+                })));
+            }
+            tokio::task::yield_now().await;
+            let other = thread::spawn(move || {
+                for (there, back) in others {
+                    there.send(1).expect("a task");
+                    back.send(2).expect("a task");
+                }
+            });
+            for (n, task) in (0..).zip(tasks) {
+                assert_eq!(task.await.expect("no panic"), n + 3);
+            }
+            other.join().expect("no panic");
+            assert!(wakes.woken.lock().is_empty(), "none is left");
+        });
+    }
+}
