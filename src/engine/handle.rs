@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use super::io::admin_queries;
@@ -126,8 +127,14 @@ impl Engine {
     /// Releases native locks some milliseconds later. If a native claim of one of them comes before that, the
     /// claim takes its row over instead.
     pub fn release_later(&self, locks: Vec<(Key, u64)>, proxy: ProxyId) {
-        if self.deferred.leave((locks, proxy)) {
-            tokio::spawn(self.clone().wake_for_deferred());
+        self.deferred.leave((locks, proxy));
+        match Handle::try_current() {
+            Ok(runtime) if self.deferred.begins_watch() => {
+                runtime.spawn(self.clone().wake_for_deferred());
+            }
+            Ok(_) => {}
+            // No timer.
+            Err(_) => self.send(EngineRequest::TakeDeferred),
         }
     }
 

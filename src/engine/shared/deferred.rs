@@ -20,16 +20,21 @@ pub(in crate::engine) struct Deferred {
     left: Mutex<Vec<LeftRelease>>,
     /// Whether there are some: the engine looks before each request.
     some: AtomicBool,
-    /// Somebody will wake the engine.
+    /// Somebody watches.
     watched: AtomicBool,
 }
 
 impl Deferred {
-    /// Leaves one. Whether the caller must see to it that [`Deferred::is_over`] is asked, every [`MOMENT`].
-    pub(in crate::engine) fn leave(&self, release: LeftRelease) -> bool {
+    /// Leaves one.
+    pub(in crate::engine) fn leave(&self, release: LeftRelease) {
         let mut left = self.left.lock();
         left.push(release);
         self.some.store(true, Ordering::Release);
+    }
+
+    /// Whether the caller, who has left one, must watch from now on: ask [`Deferred::is_over`] every [`MOMENT`], and
+    /// wake the engine if it is not.
+    pub(in crate::engine) fn begins_watch(&self) -> bool {
         !self.watched.swap(true, Ordering::AcqRel)
     }
 
@@ -43,7 +48,7 @@ impl Deferred {
         std::mem::take(&mut left)
     }
 
-    /// Whether there is nothing to wake the engine for: then nobody needs to ask any more.
+    /// Whether there is nothing to wake the engine for. Then the watch has ended.
     pub(in crate::engine) fn is_over(&self) -> bool {
         let left = self.left.lock();
         if left.is_empty() {
