@@ -198,6 +198,7 @@ fn a_lock_is_free_after_a_quit(server: &Server) {
                 right += usize::from(other.value(look).as_deref() == found);
                 all += 1;
                 other.run("DO RELEASE_LOCK('k')");
+                eventually("it is free", || other.is_free("k").then_some(()));
             }
         }
     }

@@ -142,7 +142,7 @@ fn connects(port: u16) -> JoinHandle<Session> {
 
 fn sessions_and_lock_tables_follow_a_planned_switch(server: &Server) {
     let both = Replicated::start(server);
-    let proxy = both.proxy(&["--lease", "2s", "--on-failover", "adopt"]);
+    let proxy = both.proxy(&["--lease", "5s", "--on-failover", "adopt"]);
     let (first, second) = (both.first.server.port, both.second.server.port);
     let mut idle = Session::at(proxy.port);
     let mut busy = Session::at(proxy.port);
@@ -168,7 +168,7 @@ fn sessions_and_lock_tables_follow_a_planned_switch(server: &Server) {
     eventually("it grants nothing", || proxy.log().contains("no locks are granted").then_some(()));
     assert_eq!(late.value("SELECT GET_LOCK('free', 0)").as_deref(), Some("0"));
     let (backends, url) = (both.backends(), both.tables.url(""));
-    let adopt = ["adopt", "--yes", "--lease", "2s", "--backend", &backends, "--store", &url];
+    let adopt = ["adopt", "--yes", "--lease", "5s", "--backend", &backends, "--store", &url];
     let adopted = run(&adopt);
     assert_eq!(adopted.status.code(), Some(0), "{}", text(&adopted));
     let mut holder = Session::at(proxy.port);
