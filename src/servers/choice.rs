@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::cluster::{Seat, has_left, named};
+
 /// A server that does not answer in time counts for so long as what it said last: a busy server must not look like a
 /// lost one.
 pub const PATIENCE: Duration = Duration::from_secs(2);
@@ -16,11 +18,16 @@ pub enum ServerState {
     Writable {
         /// Its identity.
         ident: String,
-        /// Its cluster decides which servers take writes.
-        clustered: bool,
+        /// Its place in a cluster, which decides which servers take writes.
+        seat: Option<Seat>,
     },
-    /// It answers, and takes none: why, in words that follow its name.
-    Closed(String),
+    /// It answers, and takes none.
+    Closed {
+        /// Why, in words that follow its name.
+        why: String,
+        /// Its identity, and its place in a cluster, as far as it tells them.
+        member: Option<(String, Option<Seat>)>,
+    },
     /// It answers, and what it says of writes does not hold for the account that asks: why.
     Unfit(&'static str),
     /// It cannot be asked: why.
@@ -33,9 +40,35 @@ impl ServerState {
         matches!(self, Self::Writable { .. })
     }
 
+    /// Its identity, if it has told it.
+    pub fn ident(&self) -> Option<&str> {
+        match self {
+            Self::Writable { ident, .. } | Self::Closed { member: Some((ident, _)), .. } => {
+                Some(ident)
+            }
+            Self::Closed { member: None, .. }
+            | Self::Unasked
+            | Self::Unfit(_)
+            | Self::Silent(_) => None,
+        }
+    }
+
+    /// Its place in a cluster, if it has told one.
+    pub fn seat(&self) -> Option<&Seat> {
+        match self {
+            Self::Writable { seat, .. } | Self::Closed { member: Some((_, seat)), .. } => {
+                seat.as_ref()
+            }
+            Self::Closed { member: None, .. }
+            | Self::Unasked
+            | Self::Unfit(_)
+            | Self::Silent(_) => None,
+        }
+    }
+
     /// Whether it answers.
     pub fn answers(&self) -> bool {
-        matches!(self, Self::Writable { .. } | Self::Closed(_) | Self::Unfit(_))
+        matches!(self, Self::Writable { .. } | Self::Closed { .. } | Self::Unfit(_))
     }
 }
 
@@ -44,7 +77,7 @@ impl fmt::Display for ServerState {
         match self {
             Self::Unasked => f.write_str("was not asked yet"),
             Self::Writable { .. } => f.write_str("takes writes"),
-            Self::Closed(why) => f.write_str(why),
+            Self::Closed { why, .. } => f.write_str(why),
             Self::Unfit(why) => f.write_str(why),
             Self::Silent(why) => write!(f, "does not answer ({why})"),
         }
@@ -99,11 +132,15 @@ pub struct Choice {
     pub writer: Option<usize>,
     /// Places of servers that take writes as well, though no cluster joins them with the writer.
     pub rivals: Vec<usize>,
+    /// Identity of the server that the lock tables of a cluster name and that has not left it, though it cannot be the
+    /// writer now.
+    pub awaited: Option<String>,
 }
 
 /// Which of the servers is the writer. `last` is the one that was it last.
 ///
-/// Where several take writes, it stays the one that it was; a new one is the first in the list.
+/// Where several take writes, it is the one that the cluster's lock tables name; without one, it stays the one that it was, and a new
+/// one is the first in the list.
 pub fn choose(last: Option<usize>, states: &[&ServerState]) -> Choice {
     let takes = |at: &usize| states.get(*at).is_some_and(|state| state.takes_writes());
     // At first, an earlier one in the list may be about to answer.
@@ -111,9 +148,20 @@ pub fn choose(last: Option<usize>, states: &[&ServerState]) -> Choice {
         .iter()
         .position(|state| state.takes_writes() || **state == ServerState::Unasked)
         .filter(takes);
-    let writer = last.filter(takes).or(first);
+    let named = named(states);
+    let named_at = named.and_then(|named| {
+        let is_it = |state: &&ServerState| {
+            state.takes_writes() && state.ident() == Some(named.ident.as_str())
+        };
+        states.iter().position(is_it)
+    });
+    let awaited = named
+        .filter(|named| named_at.is_none() && !has_left(states, &named.ident))
+        .map(|named| named.ident.clone());
+    let free = last.filter(takes).or(first).filter(|_| awaited.is_none());
+    let writer = named_at.or(free);
     let alone = |state: &ServerState| match state {
-        ServerState::Writable { ident, clustered: false } => Some(ident.clone()),
+        ServerState::Writable { ident, seat: None } => Some(ident.clone()),
         _ => None,
     };
     let own = writer.and_then(|at| alone(states[at]));
@@ -121,22 +169,27 @@ pub fn choose(last: Option<usize>, states: &[&ServerState]) -> Choice {
         own.as_ref().is_some_and(|own| alone(state).is_some_and(|ident| ident != *own))
     };
     let rivals = (0..states.len()).filter(|at| is_rival(states[*at])).collect();
-    Choice { writer, rivals }
+    Choice { writer, rivals, awaited }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::cluster::View;
     use super::*;
 
     fn state(word: &str) -> ServerState {
         match word {
             "?" => ServerState::Unasked,
-            "ro" => ServerState::Closed("is read-only".to_owned()),
+            "ro" => ServerState::Closed { why: "is read-only".to_owned(), member: None },
             "-" => ServerState::Silent("connection refused".to_owned()),
             // A capital letter is a server by itself, a small one a member of a cluster.
             ident => ServerState::Writable {
                 ident: ident.to_owned(),
-                clustered: ident.chars().all(char::is_lowercase),
+                seat: ident.chars().all(char::is_lowercase).then(|| Seat {
+                    cluster: "c".to_owned(),
+                    view: View::Writers(Vec::new()),
+                    named: None,
+                }),
             },
         }
     }
