@@ -9,7 +9,7 @@ use super::reply::failed;
 use super::table::{AdminTable, Cell, ColumnKind, MOST, SEEN};
 use crate::clock;
 use crate::engine::handle::Engine;
-use crate::engine::shared::reign::Failover;
+use crate::engine::shared::reign::{Failover, FailoverMode};
 use crate::frontend::shared::digests::Digest;
 use crate::frontend::shared::registry::SessionInfo;
 use crate::metrics::Metrics;
@@ -340,7 +340,12 @@ fn problem(engine: Option<&Engine>) -> Result<&'static str, String> {
         Err("not registered in the lock store".to_owned())
     } else if lease.reign().grace_left().is_some() && lease.is_renewed() {
         // Clients are served, and those who hold locks go on: no reason to send new ones elsewhere, where it is the same.
-        Ok("ok, but no new locks before the grace after a failover is over")
+        Ok(match lease.reign().mode() {
+            FailoverMode::Grace => "ok, but no new locks before the grace after a failover is over",
+            FailoverMode::Lossless => {
+                "ok, but no new locks before all proxies have followed the failover (lossless)"
+            }
+        })
     } else if !lease.is_good() {
         let age = lease.age();
         match lease.suspended_for() {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::choice::{ProbeAnswer, ServerState};
-use super::cluster::Seat;
+use super::cluster::ClusterSeat;
+use super::heard::{ProbeAnswer, ServerState};
 use super::writer::Writer;
 use crate::clock;
 use crate::config::StoreUrl;
@@ -73,7 +73,7 @@ impl Probe {
     /// After an error the connection is of no use.
     async fn look(&self, conn: &mut StoreConnection) -> Result<ProbeAnswer, StoreError> {
         let seen = conn.writability(ANSWER).await?;
-        let (ident, mut seat) = (conn.ident().to_owned(), Seat::of(&seen.membership));
+        let (ident, mut seat) = (conn.ident().to_owned(), ClusterSeat::of(&seen.membership));
         if let Some(why) = seen.refusal() {
             let (why, member) = (why.to_owned(), Some((ident, seat)));
             return Ok(ProbeAnswer::Said(ServerState::Closed { why, member }));

@@ -8,8 +8,9 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use super::choice::{Choice, Heard, ProbeAnswer, ServerState, choose};
-use super::cluster::has_left;
+use super::choice::{Choice, choose};
+use super::heard::{Heard, ProbeAnswer, ServerState};
+use super::membership::has_left;
 use crate::config::{HostPort, ServerAddress};
 
 /// None of the servers.

@@ -86,10 +86,7 @@ impl StoreError {
     /// Whether another connection may lead to a server that takes the statement: this one's is
     /// read-only (1290, 1792, 1836) or outside its cluster (1047), or is not the right one.
     pub fn is_elsewhere(&self) -> bool {
-        matches!(
-            self,
-            Self::Foreign(_) | Self::Refused { code: 1290 | 1792 | 1836 | 1047, .. }
-        )
+        matches!(self, Self::Foreign(_) | Self::Refused { code: 1290 | 1792 | 1836 | 1047, .. })
     }
 
     /// The same error met by a later statement, when a change may have been made already.
@@ -350,13 +347,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_commit_that_another_member_was_ahead_of_is_repeated_and_one_without_a_cluster_is_read_back() {
+    fn a_commit_that_another_member_was_ahead_of_is_repeated_and_one_without_a_cluster_is_read_back()
+     {
         for (code, message, retryable, unknown) in [
             (1213, "Deadlock found", true, false),
-            (3101, "Plugin instructed the server to rollback the current transaction.", true, false),
+            (
+                3101,
+                "Plugin instructed the server to rollback the current transaction.",
+                true,
+                false,
+            ),
             (1180, "Got error 149 \"Lock deadlock; Retry transaction\" during COMMIT", true, false),
-            (1180, "Got error 107 \"Transport endpoint is not connected\" during COMMIT", false, true),
-            (3100, "Error on observer while running replication hook 'before_commit'.", false, true),
+            (
+                1180,
+                "Got error 107 \"Transport endpoint is not connected\" during COMMIT",
+                false,
+                true,
+            ),
+            (
+                3100,
+                "Error on observer while running replication hook 'before_commit'.",
+                false,
+                true,
+            ),
             (1290, "The server is running with --super-read-only", false, false),
         ] {
             let (message, state) = (message.to_owned(), "HY000".to_owned());

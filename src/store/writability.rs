@@ -221,10 +221,16 @@ mod tests {
         let Membership::Group { writers, group, .. } = in_group(&members, &set("AFTER")) else {
             panic!("it is in a group")
         };
-        assert_eq!((writers.join(","), group.as_str()), ("true ONLINE,false UNREACHABLE".into(), "g"));
+        assert_eq!(
+            (writers.join(","), group.as_str()),
+            ("true ONLINE,false UNREACHABLE".into(), "g")
+        );
         let membership = in_group(&members[..1], &set("EVENTUAL"));
         let refusal = Writability { read_only: false, membership }.refusal();
-        assert!(refusal.is_some_and(|why| why.contains("BEFORE_ON_PRIMARY_FAILOVER")), "{refusal:?}");
+        assert!(
+            refusal.is_some_and(|why| why.contains("BEFORE_ON_PRIMARY_FAILOVER")),
+            "{refusal:?}"
+        );
     }
 
     #[test]

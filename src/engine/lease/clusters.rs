@@ -2,7 +2,7 @@
 //! and no registration is lost with it.
 //!
 //! All members commit in one order, and what one has acknowledged is on all that a majority has. So a proxy that registered
-//! before an epoch was opened is in the tables there, and the grace need not wait for anybody else
+//! before an epoch was opened is in the tables there, and the grace need not wait for others
 //! (docs/adr/0030-clusters.md).
 
 use std::time::Duration;

@@ -71,7 +71,11 @@ impl Reign {
 
     /// Whether all that the server has acknowledged is at the next primary, so that the grace ends when all have come.
     pub fn mode(&self) -> FailoverMode {
-        if self.lossless.load(Ordering::Acquire) { FailoverMode::Lossless } else { FailoverMode::Grace }
+        if self.lossless.load(Ordering::Acquire) {
+            FailoverMode::Lossless
+        } else {
+            FailoverMode::Grace
+        }
     }
 
     /// The mode has changed, as far as is known. Whether it is another one.

@@ -442,7 +442,8 @@ fn breaks(weak: Weak, failovers: u8, harm: Broken) {
 #[test]
 fn a_lock_has_one_holder_over_failovers_that_lose_any_tail() {
     let mut all = HashSet::new();
-    for (failovers, grants, lossless) in [(1, 3, false), (2, 2, false), (1, 3, true), (2, 2, true)] {
+    for (failovers, grants, lossless) in [(1, 3, false), (2, 2, false), (1, 3, true), (2, 2, true)]
+    {
         let world = World { failovers, grants, weak: Weak::Nothing, lossless };
         let (states, taken, broken) = explore(world);
         println!("{failovers} failovers, {grants} grants, lossless {lossless}: {states} states");
