@@ -2,11 +2,12 @@
 # A lock that is held through a failover, on the topologies of dev/topology.sh, with two proxies whose lists of
 # servers are in opposite order:
 #
-#   dev/test-failover.sh [--quick] [--loopback] [--lease TIME] [NAME[:crash|:switch|:cut|:agree]...]
+#   dev/test-failover.sh [--quick] [--loopback] [--lease TIME] [NAME[:crash|:switch|:cut|:agree|:eventual]...]
 #
 # agree   the proxies stay with one writer, in one epoch, for 60 s
 # crash   SIGKILL of the writer
 # switch  planned
+# eventual  group_replication_consistency=EVENTUAL is refused, and counts no more when it is set back
 # cut     the writer is cut off from the others, with a proxy that has no other server, and the lock is held there
 #
 # A client of one proxy has the lock, a rival of the other one tries to get it all the time: it must never get it while the first one
@@ -125,7 +126,7 @@ keep() {
   held=$(now)
   waited 90 'another lock is granted' cat_granted >/dev/null
   first=$(resumed "$began")
-  at=$(answered "$first")
+  at=$(waited 30 'the rival is answered again' answered "$first")
   [ -z "$(answered 0 '^1')" ] || die "$what: the rival has got the lock"
   [ "$(mine)" = mine ] || die "$what: the lock should be held still"
   say "  $what: writes after $(since "$began" "$first"); from then on: the rival's first answer $(since "$first" "$at"), the holder's $(since "$first" "$held"), another lock $(since "$first" "$(cat "$tmp/granted")"); mode $(mode)"
@@ -174,6 +175,33 @@ test_agree() {
   say "  agree: epoch $epoch for 60 s; changes of the writer: $(of 4 lockstead_writer_changes_total) and $(of 5 lockstead_writer_changes_total)"
 }
 
+test_eventual() {
+  local n
+  for n in 1 2 3; do set_consistency "$n" EVENTUAL; done
+  waited 20 'the proxy refuses EVENTUAL' refuses_eventual >/dev/null
+  for n in 1 2 3; do set_consistency "$n" DEFAULT; done
+  until_ready 4
+  until_ready 5
+  say '  eventual: refused, and taken again'
+}
+
+set_consistency() {
+  local c=CLIENT$1
+  # shellcheck disable=SC2086 # a program and its option
+  timeout 20 ${!c} <<<"SET GLOBAL group_replication_consistency = $2"
+}
+
+refuses_eventual() { http "$pages4" /readyz | grep -m 1 'group_replication_consistency=EVENTUAL'; }
+
+# shows_mode: `lockstead check` says what a failover can lose.
+shows_mode() {
+  local want=grace
+  case $name in gr-* | galera) want=lossless ;; esac
+  "$bin" check --mode durable --backend "$(backends 1 2 3)" --store mysql://lockstead:secret@/lockstead --listen 127.0.0.1:0 \
+    >"$tmp/check.out" || true
+  grep -q "^failover  *$want:" "$tmp/check.out" || die "check should say $want: $(cat "$tmp/check.out")"
+}
+
 # The holder may go on until its lease ends. The rival has the lock after that only.
 test_cut() {
   local began last='' first from=$WRITER_NODE answer
@@ -208,8 +236,10 @@ test_one() {
   *cut*) start_proxies "$(backends 1),127.0.0.1:1" one ;;
   *) start_proxies "$(backends 1 2 3)" one ;;
   esac
+  shows_mode
   for step in $steps; do
     case $step in
+    eventual) test_eventual ;;
     agree) test_agree ;;
     switch) keep 'planned switch' topology switch ;;
     crash) keep SIGKILL topology crash ;;
@@ -232,7 +262,7 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-[ ${#names[@]} -gt 0 ] || names=(async-mysql async-mariadb gr-single gr-multi:agree:switch:crash galera:agree:switch:crash gr-single:cut galera:cut)
+[ ${#names[@]} -gt 0 ] || names=(async-mysql async-mariadb gr-single gr-single:eventual gr-multi:agree:switch:crash galera:agree:switch:crash gr-single:cut galera:cut)
 [ "$(id -u)" -ne 0 ] || need ip iproute2
 bin=${LOCKSTEAD_BIN:-}
 if [ -z "$bin" ]; then
