@@ -2,7 +2,7 @@
 # A lock that is held through a failover, on the topologies of dev/topology.sh, with two proxies whose lists of
 # servers are in opposite order:
 #
-#   dev/test-failover.sh [--quick] [--loopback] [--lease TIME] [NAME[:crash|:switch|:cut|:agree|:eventual]...]
+#   dev/test-failover.sh [--quick] [--loopback] [--lease TIME] [--timeline] [NAME[:crash|:switch|:cut|:agree|:eventual]...]
 #
 # agree   the proxies stay with one writer, in one epoch, for 60 s
 # crash   SIGKILL of the writer
@@ -11,7 +11,8 @@
 # cut     the writer is cut off from the others, with a proxy that has no other server, and the lock is held there
 #
 # A client of one proxy has the lock, a rival of the other one tries to get it all the time: it must never get it while the first one
-# has it, and gets it after the release. The figures are of this machine. The program is built unless LOCKSTEAD_BIN names one.
+# has it, and gets it after the release. The figures are of this machine. --timeline
+# adds the log of the holder's proxy. The program is built unless LOCKSTEAD_BIN names one.
 set -euo pipefail
 # shellcheck source=dev/common.sh
 . "$(dirname "$0")/common.sh"
@@ -130,6 +131,7 @@ keep() {
   [ -z "$(answered 0 '^1')" ] || die "$what: the rival has got the lock"
   [ "$(mine)" = mine ] || die "$what: the lock should be held still"
   say "  $what: writes after $(since "$began" "$first"); from then on: the rival's first answer $(since "$first" "$at"), the holder's $(since "$first" "$held"), another lock $(since "$first" "$(cat "$tmp/granted")"); mode $(mode)"
+  [ -z "$timeline" ] || tell_timeline "$began"
   [ "$(tell holder "SELECT RELEASE_LOCK('k');")" = 1 ] || die 'no release'
   waited 20 'the rival gets the lock after its release' answered 0 '^1' >/dev/null
   [ "$(of 5 lockstead_epoch)" = "$(of 4 lockstead_epoch)" ] || die 'one epoch'
@@ -149,6 +151,14 @@ follow_theirs() {
     ;;
   *) [ "$n" = "$WRITER_NODE" ] || die "both should follow node $WRITER_NODE" ;;
   esac
+}
+
+# tell_timeline TIME: what proxy 4 has logged since.
+tell_timeline() {
+  local at rest
+  while read -r at rest; do
+    awk -v a="$1" -v b="$(date -d "$at" +%s.%N)" -v rest="$rest" 'BEGIN { if (b >= a) printf "    %6.2f s  %s\n", b - a, rest }'
+  done <"$tmp/proxy-$name-4.log"
 }
 
 cat_granted() { cat "$tmp/granted" 2>/dev/null; }
@@ -249,13 +259,13 @@ test_one() {
   done
   for pid in "${groups[@]}"; do end "$pid"; done
   groups=()
-  [ ! -e "$tmp/keep-logs" ] || cp "$tmp"/proxy-*.log /tmp
   topology down
 }
 
-options=() names=()
+options=() names=() timeline=''
 while [ $# -gt 0 ]; do
   case $1 in
+  --timeline) timeline=yes ;;
   --lease) lease=$2 && shift ;;
   --*) options+=("$1") ;;
   *) names+=("$1") ;;
