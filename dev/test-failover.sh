@@ -201,6 +201,7 @@ set_consistency() {
   timeout 20 ${!c} <<<"SET GLOBAL group_replication_consistency = $2"
 }
 
+# shellcheck disable=SC2154 # of proxies.sh
 refuses_eventual() { http "$pages4" /readyz | grep -m 1 'group_replication_consistency=EVENTUAL'; }
 
 # shows_mode: `lockstead check` says what a failover can lose.
