@@ -148,8 +148,7 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
     let rights = conn.rights().await.map_err(fail)?;
     let finds_tagged = conn.finds_tagged().await.map_err(fail)?;
     let missing = conn.missing_rights(config.pooling.of_cluster).await.map_err(fail)?;
-    warnings.extend(missing.iter().map(|need| need.advice()));
-    warnings.extend(blindness(rights, &missing));
+    warnings.extend(missing.iter().map(|need| need.advice()).chain(blindness(rights, &missing)));
     let Compared { ids, warning, unreachable } =
         compare_servers(config, store, &mut conn).await.map_err(refuse)?;
     warnings.extend(warning.into_iter().chain(said_of(ids)));
@@ -166,10 +165,14 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
         failover,
         unreachable,
         ids,
-        closed: (settings.tls_only && config.backend_tls.mode == BackendMode::Off)
-            .then(|| NO_TLS.to_owned()),
+        closed: closed(settings.tls_only, config),
         warnings,
     })
+}
+
+/// Why no client can log in at a server that wants TLS, or does not.
+fn closed(tls_only: bool, config: &Config) -> Option<String> {
+    (tls_only && config.backend_tls.mode == BackendMode::Off).then(|| NO_TLS.to_owned())
 }
 
 /// What a failover from this server can lose. An error, if its cluster cannot keep locks.

@@ -1,4 +1,4 @@
-//! What was heard of a server, and for how long it counts.
+//! The last answer of a server, and for how long it counts.
 
 use std::fmt;
 use std::time::Duration;
