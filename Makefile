@@ -42,6 +42,7 @@ test-balancers: ## HAProxy and keepalived before two proxies; ARGS=[haproxy] [ke
 test-topologies: ## replicas, Group Replication and Galera on this machine, through switches, crashes and cuts; then before them a proxy; ARGS=[--quick] [NAME]...
 	@dev/test-topology.sh $(ARGS)
 	@dev/test-writer.sh $(ARGS)
+	@dev/test-failover.sh $(ARGS)
 
 test-router: ## Lockstead in front of MySQL Router, which lends connections to sessions in turn
 	@dev/test-router.sh

@@ -11,59 +11,20 @@ set -euo pipefail
 . "$(dirname "$0")/common.sh"
 # shellcheck source=dev/topology/clients.sh
 . "$dev/topology/clients.sh"
+# shellcheck source=dev/topology/proxies.sh
+. "$dev/topology/proxies.sh"
 
 folder=$tmp/topology
 row=0 # of clients.sh
 
-topology() {
-  "$dev/topology.sh" "$name" "$@" "$folder" >>"$tmp/steps.log" || {
-    "$dev/topology.sh" "$name" status "$folder" >&2 || true
-    die "$name: $* does not reach its state"
-  }
-  # shellcheck disable=SC1091
-  [ ! -e "$folder/topology.env" ] || . "$folder/topology.env"
-}
-
-port_of_node() {
-  local url=NODE$1
-  url=${!url%/}
-  printf '%s\n' "${url##*:}"
-}
-
-backends() { printf '127.0.0.1:%s,127.0.0.1:%s,127.0.0.1:%s\n' "$(port_of_node 1)" "$(port_of_node 2)" "$(port_of_node 3)"; }
-
-# administrate SQL: at the writer.
-administrate() {
-  local c=CLIENT$WRITER_NODE
-  # shellcheck disable=SC2086 # a program and its option
-  timeout 20 ${!c} --batch
-}
-
 # The proxy is the fourth node to the functions of clients.sh.
 start_before_all() {
-  local deadline=$((SECONDS + 60))
   # The database for applications is not needed here.
   accounts "$FLAVOUR" | grep lockstead | administrate
   administrate <<<'CREATE DATABASE rig; CREATE TABLE rig.taken (id INT AUTO_INCREMENT PRIMARY KEY, node INT)'
-  port=$(free_port 0) pages=$(free_port 0)
-  group "$bin" serve --listen "127.0.0.1:$port" --http "127.0.0.1:$pages" --mode durable --lease 5s --create-schema \
-    --backend "$(backends)" --store mysql://lockstead:secret@/lockstead --state-dir "$tmp/state-$name" \
-    --writer-wait 90s >>"$tmp/proxy-$name.log" 2>&1
-  until http "$pages" /readyz | grep -q '^HTTP/1.. 200'; do
-    kill -0 "$pid" 2>/dev/null || die 'the proxy ended while starting'
-    [ $SECONDS -lt $deadline ] || die "the proxy is not ready: $(http "$pages" /readyz)"
-    sleep 0.1
-  done
-  # shellcheck disable=SC2034,SC2153 # of clients.sh and topology.env
-  CLIENT4=$CLIENT1
-  # Clients verify the proxy's own certificate where they can (see dev/common.sh).
-  sed -e 's/^user=.*/user=app/' -e 's/^password=.*/password=app/' -e "s/^port=.*/port=$port/" \
-    "$folder/node1/client.cnf" >"$tmp/app-4.cnf"
-  [ "$FLAVOUR" = mysql ] || sed -i '/^\[client\]/a skip-ssl' "$tmp/app-4.cnf"
+  start_before 4 "$(backends 1 2 3)" --lease 5s
+  until_ready 4
 }
-
-# is_writer N: by the proxy's metrics.
-is_writer() { [ "$(metric "$pages" "lockstead_server_writer{backend=\"127.0.0.1:$(port_of_node "$1")\"}")" = 1 ]; }
 
 # written: the port of the server on which a new session has written.
 written() { limit=100 app 4 "INSERT INTO rig.taken (node) VALUES (4); SELECT @@port"; }
@@ -81,7 +42,7 @@ keep_coming() {
 follow() {
   local what=$1 from=$WRITER_NODE at began deadline
   shift
-  is_writer "$from" || die "the proxy should follow node $from"
+  is_writer 4 "$from" || die "the proxy should follow node $from"
   [ "$(written)" = "$(port_of_node "$from")" ] || die "a session should be on node $from"
   rm -f "$tmp/came" "$tmp/turned-away"
   session idle 4
@@ -95,12 +56,12 @@ follow() {
     sleep 0.1
   done
   say "  $what: the first session on the new writer after $(since "$began" "$at"); turned away: $(sort "$tmp/turned-away" 2>/dev/null | cut -c 1-120 | uniq -c | tr '\n' ';')"
-  ! is_writer "$from" || die "the proxy should not follow node $from any more"
+  ! is_writer 4 "$from" || die "the proxy should not follow node $from any more"
   case $(tell idle "SELECT 'here';") in
   here) die 'the session on the old writer should be closed' ;;
   esac
   [ "$(written)" != "$(port_of_node "$from")" ] || die 'new sessions should be on another node'
-  [ "$(grep -c 'another server is the writer' "$tmp/proxy-$name.log")" -eq "$((changes += 1))" ] || die 'one line a change'
+  [ "$(grep -c 'another server is the writer' "$tmp/proxy-$name-4.log")" -eq "$((changes += 1))" ] || die 'one line a change'
   end_clients_here
 }
 

@@ -44,6 +44,8 @@ pub enum Mutant {
     IdentityAlone,
     /// In a new epoch locks are granted at once (I12).
     NoGrace,
+    /// The grace of an epoch ends when all registered proxies have come, though registrations may be lost.
+    EarlyGrace,
     /// In a new epoch the lease is renewed, and the rows of held locks are not written (I12).
     RenewWithoutReclaim,
     /// A new epoch's tokens begin where the copy's end (I9).

@@ -48,7 +48,7 @@ const LINES_EXCUSED: usize = 600;
 const LONG: [(&str, &str); 0] = [];
 
 /// Files in dev/ that are sourced by the scripts there, and so neither run nor set options.
-const SOURCED: [&str; 10] = [
+const SOURCED: [&str; 11] = [
     "dev/browser.sh",
     "dev/common.sh",
     "dev/crowd.sh",
@@ -59,6 +59,7 @@ const SOURCED: [&str; 10] = [
     "dev/topology/mysql-replicas.sh",
     "dev/topology/network.sh",
     "dev/topology/nodes.sh",
+    "dev/topology/proxies.sh",
 ];
 
 /// The checkout that cargo runs the tests of, which need not be the one it built them in.

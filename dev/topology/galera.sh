@@ -17,7 +17,8 @@ own_options() {
   own=(--wsrep-on=ON "--wsrep-provider=$cache/mariadb/usr/lib/galera/libgalera_smm.so" --wsrep-cluster-name=lockstead
     --wsrep-sst-method=cache "--wsrep-cluster-address=$members" "--wsrep-node-name=node$1" "--wsrep-node-address=$(address "$1")"
     "--wsrep-provider-options=gmcast.listen_addr=tcp://$(galera_address "$1" group);ist.recv_addr=$(galera_address "$1" ist);gcache.size=64M"
-    --log-slave-updates=ON --innodb-autoinc-lock-mode=2)
+    # Proxies whose sessions share connections want it.
+    --performance-schema=ON --log-slave-updates=ON --innodb-autoinc-lock-mode=2)
   [ -z "${alone:-}" ] || own+=(--wsrep-cluster-address=gcomm://)
 }
 

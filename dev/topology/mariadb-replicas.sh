@@ -7,6 +7,8 @@
 own_options() {
   own=(--log-slave-updates=ON --gtid-strict-mode=ON --skip-slave-start --relay-log=relay
     --read-only=ON --report-host=127.0.0.1
+    # Proxies whose sessions share connections want it.
+    --performance-schema=ON
     # So that replicas notice a cut in seconds: the primary says something twice in that time.
     --slave-net-timeout=4)
 }

@@ -2,7 +2,7 @@
 
 use super::control::{ClusterView, Control};
 use super::table::{AdminTable, Cell, ColumnKind};
-use crate::servers::choice::ServerState;
+use crate::servers::heard::ServerState;
 use crate::servers::writer::ShownServer;
 
 impl Control {

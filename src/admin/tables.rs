@@ -9,7 +9,7 @@ use super::reply::failed;
 use super::table::{AdminTable, Cell, ColumnKind, MOST, SEEN};
 use crate::clock;
 use crate::engine::handle::Engine;
-use crate::engine::shared::reign::Failover;
+use crate::engine::shared::reign::{Failover, FailoverMode};
 use crate::frontend::shared::digests::Digest;
 use crate::frontend::shared::registry::SessionInfo;
 use crate::metrics::Metrics;
@@ -227,6 +227,7 @@ impl Control {
             ("renewed_seconds_ago", ColumnKind::Fraction),
             ("certain_for_seconds", ColumnKind::Fraction),
             ("epoch", ColumnKind::Number),
+            ("failover_mode", ColumnKind::Text),
             ("grace_seconds", ColumnKind::Fraction),
             ("failover_seconds_ago", ColumnKind::Fraction),
             ("failover_took_seconds", ColumnKind::Fraction),
@@ -256,6 +257,7 @@ impl Control {
                 Cell::Seconds(lease.age().as_secs_f64()),
                 Cell::Seconds(left.as_secs_f64()),
                 Cell::Number(lease.reign().epoch()),
+                Cell::Text(lease.reign().mode().name().to_owned()),
                 grace.map_or(Cell::Null, |left| Cell::Seconds(left.as_secs_f64())),
                 seconds(|f| clock::now().saturating_sub(f.at)),
                 seconds(|f| f.took),
@@ -338,7 +340,12 @@ fn problem(engine: Option<&Engine>) -> Result<&'static str, String> {
         Err("not registered in the lock store".to_owned())
     } else if lease.reign().grace_left().is_some() && lease.is_renewed() {
         // Clients are served, and those who hold locks go on: no reason to send new ones elsewhere, where it is the same.
-        Ok("ok, but no new locks before the grace after a failover is over")
+        Ok(match lease.reign().mode() {
+            FailoverMode::Grace => "ok, but no new locks before the grace after a failover is over",
+            FailoverMode::Lossless => {
+                "ok, but no new locks before all proxies have followed the failover (lossless)"
+            }
+        })
     } else if !lease.is_good() {
         let age = lease.age();
         match lease.suspended_for() {

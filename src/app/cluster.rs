@@ -324,6 +324,9 @@ async fn granting(
     for warning in readiness.warnings.iter().chain(&readiness.closed) {
         tracing::warn!(cluster = name, "{warning}");
     }
+    if let Some(why) = readiness.unlisted(config) {
+        tracing::warn!(cluster = name, "{why}");
+    }
     let metrics = Arc::new(Metrics::new(name)?.naming(&config.metrics_locks)?);
     let access = Arc::new(StoreAccess {
         url: store.clone(),

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::start_error::StartError;
 use crate::config::tls::BackendMode;
 use crate::config::{Config, HostPort, OnFailover, StoreUrl};
+use crate::engine::shared::reign::FailoverMode;
 use crate::frontend::login::lent;
 use crate::store::accounts::Privilege;
 use crate::store::connection::{StoreConnection, StoreError};
@@ -14,6 +15,7 @@ use crate::store::meta::Meta;
 use crate::store::rights::Rights;
 use crate::store::schema::{Installed, VERSION, upgrades};
 use crate::store::sessions::ConnectionIds;
+use crate::store::writability::Membership;
 use crate::types::{Flavour, version_number};
 
 /// Facts about the store that the start needs.
@@ -37,6 +39,8 @@ pub struct Readiness {
     pub ids: ConnectionIds,
     /// Why no client can log in, by the server's settings.
     pub closed: Option<String>,
+    /// What a failover can lose.
+    pub failover: FailoverMode,
     /// What works less well than it could, and how to fix it.
     pub warnings: Vec<String>,
 }
@@ -56,6 +60,14 @@ impl Readiness {
                 lent::unfit(config.mode, config.pooling.of_cluster, self.finds_tagged)
             }
         }
+    }
+
+    /// Why locks will not follow to another member of the server's cluster.
+    pub fn unlisted(&self, config: &Config) -> Option<&'static str> {
+        (self.failover == FailoverMode::Lossless && config.servers.len() == 1).then_some(
+            "the server is a member of a cluster, and `backend` has no other member: locks will not follow to another \
+             one. List all members",
+        )
     }
 
     /// Why sessions cannot share their connections.
@@ -136,12 +148,12 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
     let rights = conn.rights().await.map_err(fail)?;
     let finds_tagged = conn.finds_tagged().await.map_err(fail)?;
     let missing = conn.missing_rights(config.pooling.of_cluster).await.map_err(fail)?;
-    warnings.extend(missing.iter().map(|need| need.advice()));
-    warnings.extend(blindness(rights, &missing));
+    warnings.extend(missing.iter().map(|need| need.advice()).chain(blindness(rights, &missing)));
     let Compared { ids, warning, unreachable } =
         compare_servers(config, store, &mut conn).await.map_err(refuse)?;
     warnings.extend(warning.into_iter().chain(said_of(ids)));
     let connect_timeout = Duration::from_secs(settings.connect_timeout.max(2));
+    let failover = in_cluster(&mut conn, &store.schema).await.map_err(refuse)?;
     conn.close().await;
     Ok(Readiness {
         installed,
@@ -150,13 +162,41 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
         finds_tagged,
         version: settings.version,
         meta,
+        failover,
         unreachable,
         ids,
-        closed: (settings.tls_only && config.backend_tls.mode == BackendMode::Off)
-            .then(|| NO_TLS.to_owned()),
+        closed: closed(settings.tls_only, config),
         warnings,
     })
 }
+
+/// Why no client can log in at a server that wants TLS, or does not.
+fn closed(tls_only: bool, config: &Config) -> Option<String> {
+    (tls_only && config.backend_tls.mode == BackendMode::Off).then(|| NO_TLS.to_owned())
+}
+
+/// What a failover from this server can lose. An error, if its cluster cannot keep locks.
+async fn in_cluster(conn: &mut StoreConnection, schema: &str) -> Result<FailoverMode, String> {
+    // An account that may not see it has been told what it lacks.
+    let Ok(seen) = conn.writability(ANSWER).await else { return Ok(FailoverMode::Grace) };
+    if seen.membership == Membership::Alone {
+        return Ok(FailoverMode::Grace);
+    }
+    if let Some(why) = seen.refusal() {
+        return Err(format!("the server {why}"));
+    }
+    let odd = conn.odd_engines(schema).await.map_err(|e| e.to_string())?;
+    if !odd.is_empty() {
+        return Err(format!(
+            "the cluster does not keep these tables alike on all members: {}. ALTER TABLE ... ENGINE=InnoDB",
+            odd.join(", ")
+        ));
+    }
+    Ok(FailoverMode::Lossless)
+}
+
+/// How long a server may take to say whether it takes writes.
+const ANSWER: Duration = Duration::from_secs(2);
 
 /// The tables belong to another server. A warning if this one may be taken for the primary.
 async fn judge_foreign(

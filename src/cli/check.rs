@@ -15,6 +15,7 @@ use crate::backend::greeted::{Greeted, connect};
 use crate::backend::own::{Credentials, Guard, leave, log_in};
 use crate::config::tls::{BackendMode, Offer, StoreTls};
 use crate::config::{Config, Mode};
+use crate::engine::shared::reign::FailoverMode;
 use crate::frontend::shared::leg_options::Hops;
 use crate::net::certificate_dates;
 use crate::net::peer::Peer;
@@ -32,6 +33,7 @@ Exit status, by the worst finding:
 const LOGIN: &str = "backend login";
 const POOLING: &str = "pooling";
 const WRITER: &str = "writer";
+const FAILOVER: &str = "failover";
 const LENT: &str = "connection ids";
 
 pub(super) fn run(settings: SettingsArgs) -> ExitCode {
@@ -62,9 +64,9 @@ pub(super) fn run(settings: SettingsArgs) -> ExitCode {
                 pooling(config);
             }
             let creates = cluster.config().create_schema;
-            let config = Config { create_schema: false, ..cluster.config().clone() };
-            let Some(config) = servers(config, &mut findings).await else { continue };
-            check(config.clone(), creates, &mut findings).await;
+            let listed = Config { create_schema: false, ..cluster.config().clone() };
+            let Some(config) = servers(listed.clone(), &mut findings).await else { continue };
+            check(config.clone(), &listed, creates, &mut findings).await;
             for remark in moving::remarks(&config, cluster.name.as_deref()).await {
                 Findings::warn(format_args!("{}. {}", remark.text, remark.advice));
             }
@@ -120,8 +122,8 @@ async fn servers(config: Config, findings: &mut Findings) -> Option<Config> {
     }
 }
 
-/// `creates`: a start would make the lock tables, which a check does not.
-async fn check(config: Config, creates: bool, findings: &mut Findings) {
+/// `config` has the writer alone, `listed` all servers. `creates`: a start would make the lock tables, which a check does not.
+async fn check(config: Config, listed: &Config, creates: bool, findings: &mut Findings) {
     let header = config.backend_proxy_protocol.then_some(Peer(None));
     let to = Writer::among(config.servers.clone()).found().await;
     let greeted = match connect(&to, config.connect_timeout, header).await {
@@ -141,7 +143,7 @@ async fn check(config: Config, creates: bool, findings: &mut Findings) {
     Findings::fine("mode", format_args!("{}: {}", config.mode.name(), promise(config.mode)));
     match config.mode {
         Mode::Observe => observing(&config),
-        Mode::Coexist | Mode::Durable => store(&config, creates, findings).await,
+        Mode::Coexist | Mode::Durable => store(&config, listed, creates, findings).await,
     }
     // After the store: a server that has seen the account asks only for its proof.
     if let Some(greeted) = greeted {
@@ -183,7 +185,7 @@ async fn logins(config: &Config, greeted: Greeted, findings: &mut Findings) {
     }
 }
 
-async fn store(config: &Config, creates: bool, findings: &mut Findings) {
+async fn store(config: &Config, listed: &Config, creates: bool, findings: &mut Findings) {
     if let Some(store) = &config.store
         && store.tls == StoreTls::Off
         && config.backend_tls.mode.demands()
@@ -207,6 +209,16 @@ async fn store(config: &Config, creates: bool, findings: &mut Findings) {
                     ),
                 );
             }
+            let lost = match readiness.failover {
+                FailoverMode::Grace => {
+                    "the last changes may be lost, so nothing is granted for a lease"
+                }
+                FailoverMode::Lossless => {
+                    "nothing is lost, locks are granted when all proxies have followed"
+                }
+            };
+            Findings::fine(FAILOVER, format_args!("{}: {lost}", readiness.failover.name()));
+            readiness.unlisted(listed).iter().for_each(Findings::warn);
             let state = |has| if has { "ok" } else { "MISSING" };
             let sees = readiness.rights.process && readiness.rights.performance_schema;
             Findings::fine("see sessions", state(sees));

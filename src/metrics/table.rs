@@ -233,6 +233,10 @@ metrics! {
     pub lease_good: IntGauge = gauge("lease_good", "1 while the lease allows new grants.");
     pub epoch: IntGauge = gauge("epoch", "The epoch that was joined last.");
     pub grace_seconds: Gauge = float_gauge("grace_seconds", "Time until the epoch's grace ends.");
+    pub failover_lossless: IntGauge = gauge(
+        "failover_lossless",
+        "1 while a failover loses nothing that was acknowledged: the servers are one cluster."
+    );
     pub failovers: IntCounter = counter("failovers_total", "Times that another epoch was joined.");
     pub failover_locks: IntCounterVec =
         counter_vec("failover_locks_total", "Locks held at a failover, by result.", &["result"]);

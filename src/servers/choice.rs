@@ -1,119 +1,45 @@
 //! Which of several servers is the writer, by what each has said last.
 
-use std::fmt;
-use std::time::Duration;
-
-/// A server that does not answer in time counts for so long as what it said last: a busy server must not look like a
-/// lost one.
-pub const PATIENCE: Duration = Duration::from_secs(2);
-
-/// What is known of a server.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ServerState {
-    /// It was not asked yet.
-    Unasked,
-    /// It takes writes.
-    Writable {
-        /// Its identity.
-        ident: String,
-        /// Its cluster decides which servers take writes.
-        clustered: bool,
-    },
-    /// It answers, and takes none: why, in words that follow its name.
-    Closed(String),
-    /// It answers, and what it says of writes does not hold for the account that asks: why.
-    Unfit(&'static str),
-    /// It cannot be asked: why.
-    Silent(String),
-}
-
-impl ServerState {
-    /// Whether it takes writes.
-    pub fn takes_writes(&self) -> bool {
-        matches!(self, Self::Writable { .. })
-    }
-
-    /// Whether it answers.
-    pub fn answers(&self) -> bool {
-        matches!(self, Self::Writable { .. } | Self::Closed(_) | Self::Unfit(_))
-    }
-}
-
-impl fmt::Display for ServerState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unasked => f.write_str("was not asked yet"),
-            Self::Writable { .. } => f.write_str("takes writes"),
-            Self::Closed(why) => f.write_str(why),
-            Self::Unfit(why) => f.write_str(why),
-            Self::Silent(why) => write!(f, "does not answer ({why})"),
-        }
-    }
-}
-
-/// What a server was heard to say.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ProbeAnswer {
-    /// Its state.
-    Said(ServerState),
-    /// Nothing in time, or nothing that tells its state: why.
-    Late(String),
-    /// It does not run there, as far as can be seen: why.
-    Gone(String),
-}
-
-/// A server's state, and since when it is not certain any more.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Heard {
-    /// Its state.
-    pub state: ServerState,
-    /// When it said so, on the boot clock.
-    at: Duration,
-}
-
-impl Heard {
-    /// Nothing yet.
-    pub fn nothing() -> Self {
-        Self { state: ServerState::Unasked, at: Duration::ZERO }
-    }
-
-    /// Takes in what was heard at `now`.
-    pub fn hear(&mut self, answer: ProbeAnswer, now: Duration) {
-        let state = match answer {
-            ProbeAnswer::Said(state) => state,
-            ProbeAnswer::Late(_)
-                if self.state.answers() && now.saturating_sub(self.at) < PATIENCE =>
-            {
-                return;
-            }
-            ProbeAnswer::Late(why) | ProbeAnswer::Gone(why) => ServerState::Silent(why),
-        };
-        *self = Self { state, at: now };
-    }
-}
+use super::heard::ServerState;
+use super::membership::{has_left, named};
 
 /// The writer, and the servers that should not take writes beside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Choice {
+pub(super) struct Choice {
     /// Its place in the list.
-    pub writer: Option<usize>,
+    pub(super) writer: Option<usize>,
     /// Places of servers that take writes as well, though no cluster joins them with the writer.
-    pub rivals: Vec<usize>,
+    pub(super) rivals: Vec<usize>,
+    /// Identity of the server that the lock tables of a cluster name and that has not left it, though it cannot be the
+    /// writer now.
+    pub(super) awaited: Option<String>,
 }
 
 /// Which of the servers is the writer. `last` is the one that was it last.
 ///
-/// Where several take writes, it stays the one that it was; a new one is the first in the list.
-pub fn choose(last: Option<usize>, states: &[&ServerState]) -> Choice {
+/// Where several take writes, it is the one that the cluster's lock tables name; without one, it stays the one that it was, and a new
+/// one is the first in the list.
+pub(super) fn choose(last: Option<usize>, states: &[&ServerState]) -> Choice {
     let takes = |at: &usize| states.get(*at).is_some_and(|state| state.takes_writes());
     // At first, an earlier one in the list may be about to answer.
     let first = states
         .iter()
         .position(|state| state.takes_writes() || **state == ServerState::Unasked)
         .filter(takes);
-    let writer = last.filter(takes).or(first);
+    let named = named(states);
+    let named_at = named.and_then(|named| {
+        let is_it = |state: &&ServerState| {
+            state.takes_writes() && state.ident() == Some(named.ident.as_str())
+        };
+        states.iter().position(is_it)
+    });
+    let awaited = named
+        .filter(|named| named_at.is_none() && !has_left(states, &named.ident))
+        .map(|named| named.ident.clone());
+    let free = last.filter(takes).or(first).filter(|_| awaited.is_none());
+    let writer = named_at.or(free);
     let alone = |state: &ServerState| match state {
-        ServerState::Writable { ident, clustered: false } => Some(ident.clone()),
+        ServerState::Writable { ident, seat: None } => Some(ident.clone()),
         _ => None,
     };
     let own = writer.and_then(|at| alone(states[at]));
@@ -121,22 +47,28 @@ pub fn choose(last: Option<usize>, states: &[&ServerState]) -> Choice {
         own.as_ref().is_some_and(|own| alone(state).is_some_and(|ident| ident != *own))
     };
     let rivals = (0..states.len()).filter(|at| is_rival(states[*at])).collect();
-    Choice { writer, rivals }
+    Choice { writer, rivals, awaited }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::cluster::{ClusterSeat, View};
     use super::*;
+    use crate::store::meta::Reigning;
 
     fn state(word: &str) -> ServerState {
         match word {
             "?" => ServerState::Unasked,
-            "ro" => ServerState::Closed("is read-only".to_owned()),
+            "ro" => ServerState::Closed { why: "is read-only".to_owned(), member: None },
             "-" => ServerState::Silent("connection refused".to_owned()),
             // A capital letter is a server by itself, a small one a member of a cluster.
             ident => ServerState::Writable {
                 ident: ident.to_owned(),
-                clustered: ident.chars().all(char::is_lowercase),
+                seat: ident.chars().all(char::is_lowercase).then(|| ClusterSeat {
+                    cluster: "c".to_owned(),
+                    view: View::Writers(Vec::new()),
+                    named: None,
+                }),
             },
         }
     }
@@ -181,20 +113,78 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_server_that_is_late_keeps_its_state_for_a_while() {
-        let at = Duration::from_millis;
-        let late = || ProbeAnswer::Late("no answer".to_owned());
-        let mut heard = Heard::nothing();
-        heard.hear(late(), at(100));
-        assert!(matches!(heard.state, ServerState::Silent(_)), "it has said nothing yet");
-        heard.hear(ProbeAnswer::Said(state("A")), at(1000));
-        for (now, writes) in [(1500, true), (2999, true), (3000, false), (3500, false)] {
-            heard.hear(late(), at(now));
-            assert_eq!(heard.state.takes_writes(), writes, "at {now}");
+    /// `a:ab@a3`: node `a` takes writes, sees `a` and `b`, and its tables name `a` in epoch 3. `a-ab`: the same and it
+    /// takes none. `!`: silent.
+    fn member(word: &str, galera: bool) -> ServerState {
+        if word == "!" {
+            return ServerState::Silent("connection refused".to_owned());
         }
-        heard.hear(ProbeAnswer::Said(state("A")), at(4000));
-        heard.hear(ProbeAnswer::Gone("connection refused".to_owned()), at(4001));
-        assert!(!heard.state.answers());
+        let (ident, rest) = word.split_at(1);
+        let (sign, rest) = rest.split_at(1);
+        let (members, named) = rest.split_once('@').unwrap_or((rest, ""));
+        let named = named.split_at_checked(1).filter(|(name, _)| !name.is_empty());
+        let named = named.map(|(ident, epoch)| Reigning {
+            epoch: epoch.parse().expect("a number"),
+            ident: ident.to_owned(),
+        });
+        let view = if galera {
+            View::Counted { number: members.to_owned(), nodes: members.len() }
+        } else {
+            View::Writers(members.chars().map(String::from).collect())
+        };
+        let seat = ClusterSeat { cluster: "c".to_owned(), view, named };
+        match sign {
+            ":" => ServerState::Writable { ident: ident.to_owned(), seat: Some(seat) },
+            _ => ServerState::Closed {
+                why: "is read-only".to_owned(),
+                member: Some((ident.to_owned(), Some(seat))),
+            },
+        }
+    }
+
+    fn check(galera: bool, last: Option<usize>, servers: &str, writer: Option<usize>) {
+        let states: Vec<_> = servers.split(' ').map(|word| member(word, galera)).collect();
+        let found = choose(last, &states.iter().collect::<Vec<_>>());
+        assert_eq!(found.writer, writer, "galera {galera}, last {last:?}: {servers}");
+        assert_eq!(found.rivals, [0; 0], "{servers}");
+    }
+
+    #[test]
+    fn proxies_agree_on_the_server_that_the_lock_tables_name_until_it_has_left() {
+        for (last, servers, writer) in [
+            // No lock tables yet.
+            (None, "a:abc b:abc c:abc", Some(0)),
+            // Another list, another order.
+            (None, "c:abc@b3 b:abc@b3 a:abc@b3", Some(1)),
+            (Some(0), "c:abc@b3 b:abc@b3 a:abc@b3", Some(1)),
+            // A member is late.
+            (Some(0), "a:abc@a2 b:abc@b3 c:abc@a2", Some(1)),
+            // It does not answer, but nobody has missed it yet.
+            (Some(0), "! b:abc@a2 c:abc@a2", None),
+            // It is gone.
+            (Some(0), "! b:bc@a2 c:bc@a2", Some(1)),
+            (Some(0), "! b:bc@c3 c:bc@a2", Some(2)),
+            // It was made read-only, or is in a minority.
+            (Some(0), "a-abc b:abc@a2 c:abc@a2", Some(1)),
+            (Some(0), "a-a b:bc@a2 c:bc@a2", Some(1)),
+            // It is back.
+            (Some(1), "a:abc@b3 b:abc@b3 c:abc@b3", Some(1)),
+            // It is in no list of this proxy.
+            (None, "b:abc@a2 c:abc@a2", None),
+            // Nobody takes writes.
+            (Some(0), "! b-bc c-bc", None),
+        ] {
+            check(true, last, servers, writer);
+            check(false, last, servers, writer);
+        }
+    }
+
+    #[test]
+    fn where_nodes_are_only_counted_all_of_a_view_must_be_known() {
+        // One of the others does not answer either, or has another view still.
+        check(true, Some(0), "! b:bc@a2 !", None);
+        check(true, Some(0), "! b:bc@a2 c:abc@a2", None);
+        // Group Replication names them.
+        check(false, Some(0), "! b:bc@a2 !", Some(1));
     }
 }

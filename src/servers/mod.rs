@@ -1,7 +1,10 @@
 //! The servers of a cluster: which of them takes writes, found out by asking each, and the one place that says so.
 
-pub mod choice;
+mod choice;
+mod cluster;
 pub mod find;
+pub mod heard;
+mod membership;
 mod probe;
 pub mod route;
 pub mod writer;

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::choice::{ProbeAnswer, ServerState};
+use super::cluster::ClusterSeat;
+use super::heard::{ProbeAnswer, ServerState};
 use super::writer::Writer;
 use crate::clock;
 use crate::config::StoreUrl;
 use crate::store::connection::{StoreConnection, StoreError};
-use crate::store::writability::{Membership, Writability};
 
 /// How often a server is asked.
 const EVERY: Duration = Duration::from_millis(500);
@@ -43,9 +43,8 @@ struct Probe {
 impl Probe {
     async fn ask(&mut self) -> ProbeAnswer {
         if let Some(mut conn) = self.conn.take() {
-            match conn.writability(ANSWER).await {
-                Ok(seen) => {
-                    let answer = answer(seen, conn.ident());
+            match self.look(&mut conn).await {
+                Ok(answer) => {
                     self.conn = Some(conn);
                     return answer;
                 }
@@ -66,21 +65,25 @@ impl Probe {
             conn.close().await;
             return Ok(ProbeAnswer::Said(ServerState::Unfit(PASSES)));
         }
-        let seen = conn.writability(ANSWER).await?;
-        let answer = answer(seen, conn.ident());
+        let answer = self.look(&mut conn).await?;
         self.conn = Some(conn);
         Ok(answer)
     }
-}
 
-fn answer(seen: Writability, ident: &str) -> ProbeAnswer {
-    ProbeAnswer::Said(match seen.refusal() {
-        Some(why) => ServerState::Closed(why.to_owned()),
-        None => ServerState::Writable {
-            ident: ident.to_owned(),
-            clustered: seen.membership != Membership::Alone,
-        },
-    })
+    /// After an error the connection is of no use.
+    async fn look(&self, conn: &mut StoreConnection) -> Result<ProbeAnswer, StoreError> {
+        let seen = conn.writability(ANSWER).await?;
+        let (ident, mut seat) = (conn.ident().to_owned(), ClusterSeat::of(&seen.membership));
+        if let Some(why) = seen.refusal() {
+            let (why, member) = (why.to_owned(), Some((ident, seat)));
+            return Ok(ProbeAnswer::Said(ServerState::Closed { why, member }));
+        }
+        if let Some(seat) = &mut seat {
+            // Only of one that takes writes: others may leave a question about a table without an answer.
+            seat.named = conn.reigning(&self.url.schema, ANSWER).await?;
+        }
+        Ok(ProbeAnswer::Said(ServerState::Writable { ident, seat }))
+    }
 }
 
 fn refusal(e: &StoreError) -> ProbeAnswer {
@@ -98,7 +101,8 @@ fn refusal(e: &StoreError) -> ProbeAnswer {
         | StoreError::Method(_)
         | StoreError::Packet(_)
         | StoreError::Foreign(_) => {
-            ProbeAnswer::Said(ServerState::Closed(format!("refuses the store account: {e}")))
+            let why = format!("refuses the store account: {e}");
+            ProbeAnswer::Said(ServerState::Closed { why, member: None })
         }
     }
 }
@@ -127,6 +131,6 @@ mod tests {
             assert_eq!(matches!(refusal(&e), ProbeAnswer::Late(_)), late, "{e}");
         }
         let denied = refusal(&refused(1045));
-        assert!(matches!(denied, ProbeAnswer::Said(ServerState::Closed(_))), "{denied:?}");
+        assert!(matches!(denied, ProbeAnswer::Said(ServerState::Closed { .. })), "{denied:?}");
     }
 }

@@ -8,7 +8,9 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use super::choice::{Choice, Heard, ProbeAnswer, ServerState, choose};
+use super::choice::{Choice, choose};
+use super::heard::{Heard, ProbeAnswer, ServerState};
+use super::membership::has_left;
 use crate::config::{HostPort, ServerAddress};
 
 /// None of the servers.
@@ -35,6 +37,13 @@ struct WriterInner {
 struct Board {
     heard: Vec<Heard>,
     rivals: Vec<usize>,
+    awaited: Option<String>,
+}
+
+impl Board {
+    fn states(&self) -> Vec<&ServerState> {
+        self.heard.iter().map(|heard| &heard.state).collect()
+    }
 }
 
 /// One of a cluster's servers, as the end of a connection.
@@ -101,7 +110,7 @@ impl Writer {
         let now = if servers.len() == 1 { 0 } else { NOBODY };
         Self(Arc::new(WriterInner {
             servers,
-            board: Mutex::new(Board { heard, rivals: Vec::new() }),
+            board: Mutex::new(Board { heard, rivals: Vec::new(), awaited: None }),
             now: AtomicUsize::new(now),
             last: AtomicUsize::new(now),
             changes: AtomicU64::new(0),
@@ -205,7 +214,26 @@ impl Writer {
             format!("{} {state}", s.address.backend)
         };
         let all: Vec<String> = self.shown().into_iter().map(said).collect();
-        format!("no server can be the writer: {}", all.join(", "))
+        let awaited = self.0.board.lock().awaited.clone();
+        let awaited = awaited.map_or_else(String::new, |ident| {
+            format!("; the lock tables belong to {ident}, which has not left their cluster")
+        });
+        format!("no server can be the writer: {}{awaited}", all.join(", "))
+    }
+
+    /// Whether the server with this identity takes no writes in its cluster any more: it says so itself, or a majority goes on
+    /// without it.
+    pub fn has_left(&self, ident: &str) -> bool {
+        has_left(&self.0.board.lock().states(), ident)
+    }
+
+    /// The cluster of the server with this identity, as it was heard last; empty if it is in none. `None`: it is not
+    /// heard.
+    pub fn cluster_of(&self, ident: &str) -> Option<String> {
+        let board = self.0.board.lock();
+        let states = board.states();
+        let its = states.iter().find(|state| state.ident() == Some(ident))?;
+        Some(its.seat().map_or_else(String::new, |seat| seat.cluster.clone()))
     }
 
     /// Takes in what a server was heard to say at `at`, on the boot clock.
@@ -222,13 +250,12 @@ impl Writer {
         {
             tracing::info!(server = %self.0.servers[server].backend, state = %heard.state, "a server");
         }
-        let states: Vec<&ServerState> = board.heard.iter().map(|heard| &heard.state).collect();
         let last = Some(self.0.last.load(Ordering::SeqCst)).filter(|last| *last != NOBODY);
-        let Choice { writer, rivals } = choose(last, &states);
+        let Choice { writer, rivals, awaited } = choose(last, &board.states());
         if rivals.len() > board.rivals.len() {
             self.warn_of(&rivals);
         }
-        board.rivals = rivals;
+        (board.rivals, board.awaited) = (rivals, awaited);
         let silent = self.settle(writer);
         drop(board);
         self.0.news.send_modify(|count| *count += 1);
@@ -289,11 +316,11 @@ mod tests {
     }
 
     fn writable(ident: &str) -> ProbeAnswer {
-        ProbeAnswer::Said(ServerState::Writable { ident: ident.to_owned(), clustered: false })
+        ProbeAnswer::Said(ServerState::Writable { ident: ident.to_owned(), seat: None })
     }
 
     fn closed() -> ProbeAnswer {
-        ProbeAnswer::Said(ServerState::Closed("is read-only".to_owned()))
+        ProbeAnswer::Said(ServerState::Closed { why: "is read-only".to_owned(), member: None })
     }
 
     #[test]

@@ -59,10 +59,10 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Not executed, worth repeating: a deadlock, a lock wait that timed out, or a prepared
-    /// statement that the server lost in a change of its tables.
+    /// Not executed, worth repeating: a deadlock, a lock wait that timed out, a commit that another member of the
+    /// cluster was ahead of, or a prepared statement that the server lost in a change of its tables.
     pub fn is_retryable(&self) -> bool {
-        matches!(self, Self::Refused { code: 1213 | 1205 | 1615 | 3572, .. })
+        matches!(self, Self::Refused { code: 1213 | 1205 | 1615 | 3572 | 3101 | LOST_RACE, .. })
     }
 
     /// Whether no server has answered.
@@ -84,12 +84,9 @@ impl StoreError {
     }
 
     /// Whether another connection may lead to a server that takes the statement: this one's is
-    /// read-only (1290, 1792, 1836) or outside its cluster (1047, 3100), or is not the right one.
+    /// read-only (1290, 1792, 1836) or outside its cluster (1047), or is not the right one.
     pub fn is_elsewhere(&self) -> bool {
-        matches!(
-            self,
-            Self::Foreign(_) | Self::Refused { code: 1290 | 1792 | 1836 | 1047 | 3100, .. }
-        )
+        matches!(self, Self::Foreign(_) | Self::Refused { code: 1290 | 1792 | 1836 | 1047, .. })
     }
 
     /// The same error met by a later statement, when a change may have been made already.
@@ -103,9 +100,25 @@ impl StoreError {
     }
 }
 
+/// "Got error %d during COMMIT": of Galera 149, when another node's commit was first.
+const LOST_RACE: u16 = 1180;
+
+/// Whether the outcome of a statement with this error may be decided on another member.
+fn is_half_done(code: u16, message: &str) -> bool {
+    match code {
+        3100 => true,
+        LOST_RACE => !message.contains("error 149"),
+        _ => false,
+    }
+}
+
 impl From<mysql_async::Error> for StoreError {
     fn from(e: mysql_async::Error) -> Self {
         match e {
+            // The group, or the cluster, was lost during the commit.
+            mysql_async::Error::Server(e) if is_half_done(e.code, &e.message) => {
+                Self::Lost(e.message)
+            }
             mysql_async::Error::Server(e) => Self::Refused { code: e.code, message: e.message },
             mysql_async::Error::Driver(DriverError::UnknownAuthPlugin { name }) => {
                 Self::Method(name)
@@ -326,5 +339,43 @@ fn ssl_opts(tls: &StoreTls) -> Option<SslOpts> {
             Some(any_name.with_danger_tls_hostname_override(Some(WRONG_NAME)))
         }
         StoreTls::VerifyIdentity(ca) => Some(by(ca)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_that_another_member_was_ahead_of_is_repeated_and_one_without_a_cluster_is_read_back()
+     {
+        for (code, message, retryable, unknown) in [
+            (1213, "Deadlock found", true, false),
+            (
+                3101,
+                "Plugin instructed the server to rollback the current transaction.",
+                true,
+                false,
+            ),
+            (1180, "Got error 149 \"Lock deadlock; Retry transaction\" during COMMIT", true, false),
+            (
+                1180,
+                "Got error 107 \"Transport endpoint is not connected\" during COMMIT",
+                false,
+                true,
+            ),
+            (
+                3100,
+                "Error on observer while running replication hook 'before_commit'.",
+                false,
+                true,
+            ),
+            (1290, "The server is running with --super-read-only", false, false),
+        ] {
+            let (message, state) = (message.to_owned(), "HY000".to_owned());
+            let e = mysql_async::Error::Server(mysql_async::ServerError { code, message, state });
+            let e = StoreError::from(e);
+            assert_eq!((e.is_retryable(), e.is_unknown()), (retryable, unknown), "{e}");
+        }
     }
 }

@@ -31,7 +31,7 @@ impl EpochBasis {
     pub fn unfit(&self) -> Option<&'static str> {
         if self.replicates {
             Some(
-                "the server replicates from another one, or is in a cluster: stop that first (STOP REPLICA, RESET REPLICA ALL)",
+                "the server replicates from another one: stop that first (STOP REPLICA, RESET REPLICA ALL)",
             )
         } else if self.read_only {
             Some("the server is read-only: it is not the primary, or not yet")

@@ -1,5 +1,7 @@
 //! The one row of `meta`: which server the lock tables belong to, and in which epoch.
 
+use std::time::Duration;
+
 use super::connection::{StoreConnection, StoreError};
 use super::identity::{Foreign, ident_expression};
 use super::rows::column;
@@ -48,7 +50,33 @@ impl Meta {
     }
 }
 
+/// The server that the lock tables name, and its epoch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reigning {
+    /// The epoch.
+    pub epoch: u64,
+    /// The server's identity.
+    pub ident: String,
+}
+
 impl StoreConnection {
+    /// The server that the lock tables here name; `None` if there are no such tables.
+    pub async fn reigning(
+        &mut self,
+        schema: &str,
+        limit: Duration,
+    ) -> Result<Option<Reigning>, StoreError> {
+        let sql = format!("SELECT epoch, ident FROM `{schema}`.meta WHERE id=1");
+        match self.query_within(limit, sql, 1).await {
+            // The account may see none before there is one.
+            Err(StoreError::Refused { code: 1049 | 1146 | 1142 | 1044, .. }) => Ok(None),
+            rows => {
+                let row = |row| Reigning { epoch: column(row, 0), ident: column(row, 1) };
+                Ok(rows?[0].first().map(row))
+            }
+        }
+    }
+
     /// Reads the meta row.
     pub async fn read_meta(&mut self, schema: &str) -> Result<Meta, StoreError> {
         let rows = self.query(meta_sql(schema, self.flavour()), 1).await?;

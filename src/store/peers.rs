@@ -34,7 +34,8 @@ impl StoreConnection {
         Ok(rows[0].first().is_none_or(|r| column::<i64>(r, 0) > 0))
     }
 
-    /// Whether the server takes changes over from another one; an error when that cannot be seen.
+    /// Whether the server takes changes over from another one, beside those of its cluster; an error when that cannot be
+    /// seen.
     pub(super) async fn replicates(&mut self) -> Result<bool, StoreError> {
         let rights = self.rights().await?;
         if !rights.process || !rights.performance_schema {
@@ -43,14 +44,16 @@ impl StoreConnection {
         let sql = match self.flavour() {
             Flavour::MySql => {
                 "SELECT (SELECT COUNT(*) FROM performance_schema.replication_connection_status \
-                 WHERE service_state<>'OFF') + (SELECT COUNT(*) FROM \
-                 performance_schema.replication_applier_status WHERE service_state<>'OFF')"
+                 WHERE service_state<>'OFF' AND channel_name NOT IN \
+                 ('group_replication_applier','group_replication_recovery')) + (SELECT COUNT(*) FROM \
+                 performance_schema.replication_applier_status WHERE service_state<>'OFF' AND channel_name NOT IN \
+                 ('group_replication_applier','group_replication_recovery'))"
             }
             Flavour::MariaDb => {
                 "SELECT (SELECT COUNT(*) FROM information_schema.processlist \
                  WHERE command LIKE 'Slave%') + (SELECT COUNT(*) FROM \
                  information_schema.global_status WHERE CAST(variable_value AS SIGNED)>0 \
-                 AND variable_name IN ('SLAVES_RUNNING','WSREP_CLUSTER_SIZE'))"
+                 AND variable_name='SLAVES_RUNNING')"
             }
         };
         let rows = self.query(sql.to_owned(), 1).await?;

@@ -66,6 +66,8 @@ pub struct ProxyRow {
     pub state: ProxyState,
     /// Version of the last renewal.
     pub rvn: u64,
+    /// The epoch that it has joined.
+    pub epoch: u64,
     /// Its lease in milliseconds.
     pub ttl_ms: u32,
     /// Address where it listens.
@@ -79,7 +81,7 @@ pub struct ProxyRow {
 }
 
 /// The columns of a row of `proxies`, in the order in which they are read.
-pub(super) const PROXY_ROW: &str = "id,state,rvn,ttl_ms,addr,server_start,conns,mode";
+pub(super) const PROXY_ROW: &str = "id,state,rvn,ttl_ms,addr,server_start,conns,mode,epoch";
 
 pub(super) fn to_proxy(row: &mysql_async::Row) -> ProxyRow {
     let state = match column::<u8>(row, 1) {
@@ -93,6 +95,7 @@ pub(super) fn to_proxy(row: &mysql_async::Row) -> ProxyRow {
         id: ProxyId(column(row, 0)),
         state,
         rvn: column(row, 2),
+        epoch: column(row, 8),
         ttl_ms: column(row, 3),
         addr: column(row, 4),
         server_start: column(row, 5),

@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::change_rows::{padded, table, values};
 use super::changes::{GrantAttempt, LockChange, Precedence};
@@ -34,6 +35,9 @@ pub struct CarriedLock {
     /// user@host.
     pub owner: Arc<[u8]>,
 }
+
+/// How long a server may take to say whether it takes writes.
+const ANSWER: Duration = Duration::from_secs(2);
 
 /// Locks that one statement carries over.
 pub const CARRIED: usize = 256;
@@ -73,11 +77,25 @@ impl StoreConnection {
             Err(e @ StoreError::Blind) => return Ok(Some(e.to_string())),
             from => from?,
         };
-        let why = match from.unfit() {
-            None if self.passes_read_only().await? => Some(PASSES_READ_ONLY),
-            why => why,
-        };
-        Ok(why.map(str::to_owned))
+        if let Some(why) = from.unfit() {
+            return Ok(Some(why.to_owned()));
+        }
+        if self.passes_read_only().await? {
+            return Ok(Some(PASSES_READ_ONLY.to_owned()));
+        }
+        // Of a cluster; a member without a majority is not read-only.
+        let refusal = self.writability(ANSWER).await?.refusal();
+        Ok(refusal.map(|why| format!("the server {why}")))
+    }
+
+    /// The epoch from which this one was opened, if that was recorded.
+    pub async fn epoch_before(
+        &mut self,
+        schema: &str,
+        epoch: u64,
+    ) -> Result<Option<u64>, StoreError> {
+        let sql = format!("SELECT old_epoch FROM `{schema}`.adoptions WHERE epoch={epoch}");
+        Ok(self.query(sql, 1).await?[0].first().map(|row| column(row, 0)))
     }
 
     /// Has the tables say that the grace of an epoch is over: somebody has waited it.

@@ -7,7 +7,7 @@ use super::rows::column;
 use crate::types::Flavour;
 
 /// What a server says of writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Writability {
     /// It refuses them: `super_read_only` or `read_only`.
     pub read_only: bool,
@@ -16,7 +16,7 @@ pub struct Writability {
 }
 
 /// A server's place in a cluster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Membership {
     /// It is in none.
     Alone,
@@ -29,6 +29,13 @@ pub enum Membership {
         /// More than half of the members that it knows are ONLINE. A primary without a majority keeps its role, and
         /// calls itself writable.
         majority: bool,
+        /// `group_replication_consistency` is EVENTUAL: a new primary shows the past, and takes writes, before it has
+        /// applied all that was committed.
+        eventual: bool,
+        /// `group_replication_group_name`.
+        group: String,
+        /// Identities of members that may take writes, for all that this one knows: PRIMARY, and ONLINE or UNREACHABLE.
+        writers: Vec<String>,
     },
     /// Galera.
     Galera {
@@ -36,16 +43,28 @@ pub enum Membership {
         primary: bool,
         /// `wsrep_ready` is ON.
         ready: bool,
+        /// `wsrep_cluster_state_uuid`.
+        cluster: String,
+        /// `wsrep_cluster_conf_id`: the number of its view.
+        view: String,
+        /// Nodes in that view that have data: an arbitrator has none.
+        nodes: usize,
     },
 }
 
+/// Why a member with `group_replication_consistency=EVENTUAL` is not used.
+const EVENTUAL: &str = "has group_replication_consistency=EVENTUAL, with which a new primary does not know yet what \
+                        was committed: SET PERSIST group_replication_consistency='BEFORE_ON_PRIMARY_FAILOVER' on all \
+                        members";
+
 impl Writability {
     /// Why the server takes no writes, in words that follow its name.
-    pub fn refusal(self) -> Option<&'static str> {
-        let why = match self.membership {
+    pub fn refusal(&self) -> Option<&'static str> {
+        let why = match &self.membership {
             Membership::Group { online: false, .. } => "is not ONLINE in its group",
             Membership::Group { majority: false, .. } => "is in a minority of its group",
             Membership::Group { primary: false, .. } => "is a secondary of its group",
+            Membership::Group { eventual: true, .. } => EVENTUAL,
             Membership::Galera { primary: false, .. } => "is not in the primary component",
             Membership::Galera { ready: false, .. } => "is not ready (wsrep_ready)",
             _ if self.read_only => "is read-only",
@@ -63,17 +82,23 @@ impl StoreConnection {
         let sql = match self.flavour() {
             Flavour::MySql => {
                 "SELECT @@global.super_read_only OR @@global.read_only; \
-                 SELECT member_id=@@server_uuid, member_state, member_role \
-                 FROM performance_schema.replication_group_members"
+                 SELECT member_id=@@server_uuid, member_state, member_role, member_id \
+                 FROM performance_schema.replication_group_members; \
+                 SELECT variable_name, variable_value FROM performance_schema.global_variables WHERE variable_name IN \
+                 ('group_replication_group_name','group_replication_consistency')"
             }
             Flavour::MariaDb => {
                 "SELECT CAST(@@global.read_only AS CHAR) NOT IN ('0','OFF'); \
                  SELECT UPPER(variable_name), variable_value FROM information_schema.global_status \
-                 WHERE variable_name IN ('WSREP_PROVIDER_NAME','WSREP_CLUSTER_STATUS','WSREP_READY')"
+                 WHERE variable_name IN ('WSREP_PROVIDER_NAME','WSREP_CLUSTER_STATUS','WSREP_READY',\
+                 'WSREP_CLUSTER_STATE_UUID','WSREP_CLUSTER_CONF_ID','WSREP_INCOMING_ADDRESSES'); SELECT 1"
             }
         };
-        let rows = self.query_within(limit, sql.to_owned(), 2).await?;
+        let rows = self.query_within(limit, sql.to_owned(), 3).await?;
         let read_only = rows[0].first().is_none_or(|row| column::<u8>(row, 0) == 1);
+        let pairs = |rows: &[mysql_async::Row]| -> Vec<(String, String)> {
+            rows.iter().map(|row| (column(row, 0), column(row, 1))).collect()
+        };
         let membership = match self.flavour() {
             Flavour::MySql => {
                 let member = |row: &mysql_async::Row| GroupMember {
@@ -81,30 +106,36 @@ impl StoreConnection {
                     online: column::<String>(row, 1) == "ONLINE",
                     primary: column::<String>(row, 2) == "PRIMARY",
                     offline: column::<String>(row, 1) == "OFFLINE",
+                    unreachable: column::<String>(row, 1) == "UNREACHABLE",
+                    ident: column(row, 3),
                 };
-                in_group(&rows[1].iter().map(member).collect::<Vec<_>>())
+                in_group(&rows[1].iter().map(member).collect::<Vec<_>>(), &pairs(&rows[2]))
             }
-            Flavour::MariaDb => {
-                let all: Vec<(String, String)> =
-                    rows[1].iter().map(|row| (column(row, 0), column(row, 1))).collect();
-                in_galera(&all)
-            }
+            Flavour::MariaDb => in_galera(&pairs(&rows[1])),
         };
         Ok(Writability { read_only, membership })
     }
 }
 
 /// A row of `replication_group_members`.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct GroupMember {
     own: bool,
     online: bool,
     primary: bool,
     offline: bool,
+    unreachable: bool,
+    ident: String,
+}
+
+/// The value of a variable; empty if there is none.
+fn value<'a>(of: &'a [(String, String)], name: &str) -> &'a str {
+    let found = of.iter().find(|(n, _)| n.eq_ignore_ascii_case(name));
+    found.map_or("", |(_, value)| value.as_str())
 }
 
 /// A server outside all groups lists nobody, or one member that is OFFLINE.
-fn in_group(members: &[GroupMember]) -> Membership {
+fn in_group(members: &[GroupMember], variables: &[(String, String)]) -> Membership {
     if members.iter().all(|member| member.offline) {
         return Membership::Alone;
     }
@@ -114,18 +145,29 @@ fn in_group(members: &[GroupMember]) -> Membership {
         online: own.is_some_and(|own| own.online),
         primary: own.is_some_and(|own| own.primary),
         majority: online * 2 > members.len(),
+        eventual: value(variables, "group_replication_consistency") == "EVENTUAL",
+        group: value(variables, "group_replication_group_name").to_owned(),
+        writers: members
+            .iter()
+            .filter(|member| member.primary && (member.online || member.unreachable))
+            .map(|member| member.ident.clone())
+            .collect(),
     }
 }
 
 /// A server without a provider names none.
 fn in_galera(status: &[(String, String)]) -> Membership {
-    let of = |name: &str| status.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str());
-    if of("WSREP_PROVIDER_NAME").is_none_or(str::is_empty) {
+    let of = |name: &str| value(status, name);
+    if of("WSREP_PROVIDER_NAME").is_empty() {
         return Membership::Alone;
     }
+    let addresses = of("WSREP_INCOMING_ADDRESSES").split(',');
     Membership::Galera {
-        primary: of("WSREP_CLUSTER_STATUS") == Some("Primary"),
-        ready: of("WSREP_READY") == Some("ON"),
+        primary: of("WSREP_CLUSTER_STATUS") == "Primary",
+        ready: of("WSREP_READY") == "ON",
+        cluster: of("WSREP_CLUSTER_STATE_UUID").to_owned(),
+        view: of("WSREP_CLUSTER_CONF_ID").to_owned(),
+        nodes: addresses.filter(|address| !address.trim().is_empty()).count(),
     }
 }
 
@@ -135,7 +177,8 @@ mod tests {
 
     fn member(own: bool, state: &str, role: &str) -> GroupMember {
         let (online, offline) = (state == "ONLINE", state == "OFFLINE");
-        GroupMember { own, online, primary: role == "PRIMARY", offline }
+        let (unreachable, ident) = (state == "UNREACHABLE", format!("{own} {state}"));
+        GroupMember { own, online, primary: role == "PRIMARY", offline, unreachable, ident }
     }
 
     #[test]
@@ -156,11 +199,45 @@ mod tests {
             (vec![me("RECOVERING", "SECONDARY"), other("ONLINE")], Some("not ONLINE")),
             (vec![me("ERROR", "")], Some("not ONLINE")),
         ] {
-            let seen = Writability { read_only: false, membership: in_group(&members) };
+            let seen = Writability { read_only: false, membership: in_group(&members, &[]) };
             let refusal = seen.refusal();
             assert_eq!(refusal.is_some(), says.is_some(), "{members:?}: {refusal:?}");
             assert!(refusal.unwrap_or_default().contains(says.unwrap_or_default()), "{members:?}");
         }
+    }
+
+    #[test]
+    fn a_member_that_is_primary_may_take_writes_until_its_group_says_that_it_is_gone() {
+        let members = [
+            member(true, "ONLINE", "PRIMARY"),
+            member(false, "UNREACHABLE", "PRIMARY"),
+            member(false, "RECOVERING", "PRIMARY"),
+            member(false, "ONLINE", "SECONDARY"),
+        ];
+        let set = |value: &str| {
+            [("group_replication_consistency", value), ("group_replication_group_name", "g")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        };
+        let Membership::Group { writers, group, .. } = in_group(&members, &set("AFTER")) else {
+            panic!("it is in a group")
+        };
+        assert_eq!(
+            (writers.join(","), group.as_str()),
+            ("true ONLINE,false UNREACHABLE".into(), "g")
+        );
+        let membership = in_group(&members[..1], &set("EVENTUAL"));
+        let refusal = Writability { read_only: false, membership }.refusal();
+        assert!(
+            refusal.is_some_and(|why| why.contains("BEFORE_ON_PRIMARY_FAILOVER")),
+            "{refusal:?}"
+        );
+    }
+
+    #[test]
+    fn an_arbitrator_is_no_node_with_data() {
+        let status = [("WSREP_PROVIDER_NAME", "Galera"), ("WSREP_INCOMING_ADDRESSES", "a:1,,AUTO")];
+        let status = status.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert!(matches!(in_galera(&status), Membership::Galera { nodes: 2, .. }));
     }
 
     #[test]

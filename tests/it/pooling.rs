@@ -13,6 +13,7 @@ mod locks;
 mod logins;
 mod losses;
 mod named;
+mod registrations;
 mod shown;
 mod statements;
 mod statements_compared;

@@ -90,22 +90,22 @@ const CHECKS: [Check; 13] = [
         found: |f| {
             is(f, "group", &["yes"]) && is_other(f, "group_replication_single_primary_mode", &ON)
         },
-        text: "the server is in a replication group with several primaries. The server's own locks can be taken on every member at once; Lockstead grants locks only on the member that the lock tables belong to; sessions on other members get none",
-        advice: "SELECT group_replication_switch_to_single_primary_mode(), and point `store` and `backend` to the primary",
+        text: "the server is in a replication group with several primaries. The server's own locks can be taken on every member at once; Lockstead keeps its locks with one of them, on which all proxies agree only if `backend` lists all members",
+        advice: "list all members in `backend` (docs/topologies.md), or SELECT group_replication_switch_to_single_primary_mode()",
     },
     Check {
         severity: Severity::Note,
         code: "group",
         found: |f| is(f, "group", &["yes"]) && is(f, "group_replication_single_primary_mode", &ON),
-        text: "the server is in a replication group with one primary. The server's own locks can be taken on every member at once; Lockstead's locks belong to the current primary: the next one grants none by itself",
-        advice: "point `store` and `backend` to the primary; run `lockstead adopt` after a change (docs/failover.md)",
+        text: "the server is in a replication group with one primary. The server's own locks can be taken on every member at once; Lockstead's locks follow to the next primary only if `backend` lists all members",
+        advice: "list all members in `backend` (docs/topologies.md)",
     },
     Check {
         severity: Severity::Note,
         code: "galera",
         found: |f| is(f, "wsrep_on", &ON) && is_other(f, "wsrep_provider", &["", "none"]),
-        text: "the server is a node of a Galera cluster. The server's own locks can be taken on every node at once; Lockstead's locks belong to one node, and the others grant none",
-        advice: "point `store` and `backend` of all proxies to the same node; run `lockstead adopt` after a change (docs/failover.md)",
+        text: "the server is a node of a Galera cluster. The server's own locks can be taken on every node at once; Lockstead keeps its locks with one of them, on which all proxies agree only if `backend` lists all nodes",
+        advice: "list all nodes in `backend` (docs/topologies.md)",
     },
     Check {
         severity: Severity::Note,

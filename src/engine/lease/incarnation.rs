@@ -28,6 +28,8 @@ pub(in crate::engine) struct Incarnation {
     pub(in crate::engine) seen: Duration,
     /// The server's start: it holds its locks in that run.
     pub(in crate::engine) run: i64,
+    /// It came from the epoch before, and what was registered there is all here: the grace is over when all have come.
+    pub(in crate::engine) early: bool,
 }
 
 impl Incarnation {
@@ -52,7 +54,8 @@ mod tests {
     fn the_acknowledged_version_is_never_forgotten() {
         let (id, versions) = (ProxyId(1), vec![1000]);
         let (wait, seen) = (GrantWait::Over, Duration::ZERO);
-        let mut incarnation = Incarnation { id, epoch: 1, versions, wait, seen, run: 0 };
+        let mut incarnation =
+            Incarnation { id, epoch: 1, versions, wait, seen, run: 0, early: false };
         for version in 0..500 {
             incarnation.sent(version);
             assert_eq!(incarnation.versions[0], 1000);

@@ -57,6 +57,10 @@ pub(in crate::engine) struct Keeper {
     longest: Longest,
     running: Arc<Takeovers>,
     others: Others,
+    /// Other incarnations that were LIVE when the rows were read last.
+    peers: Vec<ProxyRow>,
+    /// The cluster in which the lease was renewed last; empty: none.
+    cluster: String,
     /// Locks that were held when the last incarnation was over.
     given_up: usize,
 }
@@ -92,6 +96,8 @@ impl Keeper {
             longest: Longest::default(),
             running: Arc::default(),
             others: Others::unknown(),
+            peers: Vec::new(),
+            cluster: String::new(),
             given_up: 0,
         }
     }
@@ -205,6 +211,7 @@ impl Keeper {
         self.server.settled(&meta);
         self.lease.renewed(sent, self.terms.deadline(sent), self.terms.jeopardy(sent));
         self.suspension.resume();
+        self.note_cluster();
         if !renewal.asked.is_empty() {
             let _ = self.events.send(LeaseEvent::Asked(renewal.asked.clone()));
         }
@@ -235,6 +242,8 @@ impl Keeper {
         let needed =
             |id| renewal.proxies.iter().any(|p| p.id == id && p.state != ProxyState::Clean);
         self.predecessors.forget(|id| id != me.id && !needed(id));
+        let live = |row: &&ProxyRow| row.id != me.id && row.state == ProxyState::Live;
+        self.peers = renewal.proxies.iter().filter(live).cloned().collect();
         let others = renewal.others(me.id);
         if others != self.others {
             let live = i64::try_from(others.waiting.len()).unwrap_or(i64::MAX);
@@ -242,7 +251,7 @@ impl Keeper {
             self.others.clone_from(&others);
             let _ = self.events.send(LeaseEvent::Others(others));
         }
-        self.end_wait(me, &renewal.meta, alive).await
+        self.end_wait(me, renewal, alive).await
     }
 
     async fn revoke(&mut self, row: &ProxyRow) -> Result<(), StoreError> {

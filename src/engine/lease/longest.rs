@@ -44,7 +44,17 @@ mod tests {
 
     fn row(ttl_ms: u32, state: ProxyState) -> ProxyRow {
         let (id, addr, conns) = (ProxyId(1), String::new(), Vec::new());
-        ProxyRow { id, state, rvn: 1, ttl_ms, addr, server_start: 0, conns, native: false }
+        ProxyRow {
+            id,
+            state,
+            rvn: 1,
+            epoch: 1,
+            ttl_ms,
+            addr,
+            server_start: 0,
+            conns,
+            native: false,
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The lease: registering, renewing, fencing, and taking over the locks of dead proxies.
 
+pub(in crate::engine) mod clusters;
 pub(in crate::engine) mod incarnation;
 pub(in crate::engine) mod keeper;
 pub(in crate::engine) mod longest;

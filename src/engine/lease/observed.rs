@@ -96,6 +96,7 @@ mod tests {
             id,
             state,
             rvn,
+            epoch: 1,
             ttl_ms: lease * 1000,
             addr,
             server_start: 0,

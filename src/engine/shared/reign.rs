@@ -1,6 +1,6 @@
 //! The epoch as others are shown it: its number, its grace, and how this proxy came into it.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -22,6 +22,25 @@ pub struct Failover {
     pub lost: usize,
 }
 
+/// What a failover can lose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailoverMode {
+    /// The last changes, registrations too: the grace lasts for the longest lease.
+    Grace,
+    /// Nothing that was acknowledged: the servers are one cluster.
+    Lossless,
+}
+
+impl FailoverMode {
+    /// As it is shown.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Grace => "grace",
+            Self::Lossless => "lossless",
+        }
+    }
+}
+
 /// The epoch that was joined last.
 #[derive(Debug, Default)]
 pub struct Reign {
@@ -29,6 +48,7 @@ pub struct Reign {
     /// End of its grace in nanoseconds since boot; 0: there is none.
     grace_until: AtomicU64,
     last: Mutex<Option<Failover>>,
+    lossless: AtomicBool,
 }
 
 impl Reign {
@@ -47,6 +67,21 @@ impl Reign {
     /// The last change of the epoch, if this process has seen one.
     pub fn failover(&self) -> Option<Failover> {
         *self.last.lock()
+    }
+
+    /// Whether all that the server has acknowledged is at the next primary, so that the grace ends when all have come.
+    pub fn mode(&self) -> FailoverMode {
+        if self.lossless.load(Ordering::Acquire) {
+            FailoverMode::Lossless
+        } else {
+            FailoverMode::Grace
+        }
+    }
+
+    /// The mode has changed, as far as is known. Whether it is another one.
+    pub(in crate::engine) fn set_mode(&self, mode: FailoverMode) -> bool {
+        let lossless = mode == FailoverMode::Lossless;
+        self.lossless.swap(lossless, Ordering::AcqRel) != lossless
     }
 
     /// This epoch is joined, with a grace until then.

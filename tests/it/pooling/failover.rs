@@ -21,18 +21,21 @@ on_both! {
     a_proxy_that_dies_with_its_primary_leaves_no_lock
 }
 
+/// Of proxies whose sessions share connections.
+pub(super) const POOLING: [&str; 4] = ["--pooling", "transaction", "--pool-size", "8"];
+
 /// Long enough for a promotion while the machine is busy, and as long as an epoch's grace.
 const LEASE: [&str; 2] = ["--lease", "10s"];
 
 /// A primary and its replica, proxies that reach the primary by one address, and an account.
-struct Ground {
-    first: OwnServer,
-    second: OwnServer,
+pub(super) struct Ground {
+    pub(super) first: OwnServer,
+    pub(super) second: OwnServer,
     /// Each proxy has its own.
-    ways: [Link; 2],
+    pub(super) ways: [Link; 2],
     schema: String,
-    account: Account,
-    proxies: Vec<Proxy>,
+    pub(super) account: Account,
+    pub(super) proxies: Vec<Proxy>,
     /// The rule that the proxies leave out.
     mutant: Option<&'static str>,
 }
@@ -63,13 +66,12 @@ impl Ground {
         ground
     }
 
-    fn pooling(server: &Server) -> Self {
+    pub(super) fn pooling(server: &Server) -> Self {
         Self::pooling_without(None, server)
     }
 
-    fn pooling_without(mutant: Option<&'static str>, server: &Server) -> Self {
-        let pooling = ["--pooling", "transaction", "--pool-size", "8"];
-        let ground = Self::without(mutant, server, &pooling);
+    pub(super) fn pooling_without(mutant: Option<&'static str>, server: &Server) -> Self {
+        let ground = Self::without(mutant, server, &POOLING);
         for proxy in &ground.proxies {
             // A server that knows the password asks no client for it.
             ground.first.server.root().run("FLUSH PRIVILEGES");
@@ -78,7 +80,7 @@ impl Ground {
         ground
     }
 
-    fn proxy(&self, way: usize, settings: &[&str]) -> Proxy {
+    pub(super) fn proxy(&self, way: usize, settings: &[&str]) -> Proxy {
         let url = format!("mysql://store:pw@127.0.0.1:{}/", self.ways[way].port());
         let common = ["--connect-timeout", "2s", "--pool-wait", "30s"];
         let settings = [&common[..], &LEASE, settings].concat();
@@ -91,12 +93,12 @@ impl Ground {
         }
     }
 
-    fn session(&self, proxy: usize) -> Session {
+    pub(super) fn session(&self, proxy: usize) -> Session {
         Session::of(self.proxies[proxy].port, &self.account)
     }
 
     /// A number in the lock tables of a server.
-    fn number(&self, server: &OwnServer, sql: &str) -> u64 {
+    pub(super) fn number(&self, server: &OwnServer, sql: &str) -> u64 {
         let sql = sql.replace('$', &self.schema);
         server.server.root().column(&sql).concat().parse().expect("a number")
     }
@@ -106,7 +108,7 @@ impl Ground {
     }
 
     /// Waits until the replica has what the primary has.
-    fn until_alike(&self) {
+    pub(super) fn until_alike(&self) {
         let has = |server: &OwnServer| {
             let root = &mut server.server.root();
             // The view comes last.
@@ -137,7 +139,7 @@ impl Ground {
 
     /// Waits until all proxies grant again after so many failovers. Meanwhile and then, the rival does not get the
     /// lock.
-    fn until_over(&self, failovers: f64, rival: &mut Session, lock: &str) {
+    pub(super) fn until_over(&self, failovers: f64, rival: &mut Session, lock: &str) {
         let sql = format!("SELECT GET_LOCK('{lock}', 0)");
         let over = |p: &Proxy| p.metric("lockstead_failovers_total") >= failovers && grants(p);
         eventually("the grace is over", || {
@@ -162,7 +164,7 @@ impl Ground {
     }
 }
 
-fn lead(way: &Link, server: &OwnServer) {
+pub(super) fn lead(way: &Link, server: &OwnServer) {
     way.lead_to(server.server.port);
     way.cut();
 }
@@ -171,7 +173,7 @@ fn grants(proxy: &Proxy) -> bool {
     proxy.metric("lockstead_lease_good") >= 1.0
 }
 
-fn until_it_grants(proxy: &Proxy) {
+pub(super) fn until_it_grants(proxy: &Proxy) {
     eventually("it grants", || grants(proxy).then_some(()));
 }
 
@@ -202,7 +204,7 @@ fn create_accounts(server: &Server, schema: &str) -> Account {
 }
 
 /// The session has its lock, and works on.
-fn goes_on(session: &mut Session, lock: &str, row: u32) {
+pub(super) fn goes_on(session: &mut Session, lock: &str, row: u32) {
     let id = Some(session.id().to_string());
     assert_eq!(session.value(&format!("SELECT IS_USED_LOCK('{lock}')")), id);
     session.run(&format!("INSERT INTO t VALUES ({row})"));

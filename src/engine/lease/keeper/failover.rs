@@ -14,15 +14,18 @@ use tokio::time::sleep;
 use super::Keeper;
 use crate::clock;
 use crate::engine::io::link::{StoreAccess, StoreLink};
+use crate::engine::lease::clusters;
 use crate::engine::lease::incarnation::{GrantWait, Incarnation};
 use crate::engine::lease::longest::Longest;
 use crate::engine::messages::LeaseEvent;
-use crate::engine::shared::reign::Failover;
+use crate::engine::shared::reign::{Failover, FailoverMode};
 use crate::lock::lease::Terms;
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
 use crate::store::connection::{StoreConnection, StoreError};
+use crate::store::identity::Foreign;
 use crate::store::meta::Meta;
+use crate::store::proxies::Renewal;
 use crate::store::rows::{ProxyRow, ProxyState};
 use crate::store::statement::BatchWriter;
 use crate::store::succession::{CARRIED, CarriedLock};
@@ -45,6 +48,9 @@ impl Keeper {
         let longest = milliseconds(self.server.longest(self.terms));
         let known = self.server.known();
         let conn = self.link.get_any().await?;
+        if let Some(why) = clusters::stays(&self.access.writer, conn, &foreign).await? {
+            return Err(Foreign::Unfit { foreign: Box::new(foreign), why }.into());
+        }
         let opened = conn.succeed(&schema, &foreign, known, longest, &who).await?;
         let meta = conn.read_meta(&schema).await?;
         self.server.judge(&meta)?;
@@ -89,6 +95,7 @@ impl Keeper {
             id,
             state: ProxyState::Live,
             rvn: version,
+            epoch,
             ttl_ms: milliseconds(self.terms),
             addr: self.addr.clone(),
             server_start: conn.started(),
@@ -96,6 +103,12 @@ impl Keeper {
             native: self.native,
         };
         conn.enter_again(&schema, &row, now.epoch, epoch).await?;
+        let lossless = clusters::is_lossless(&self.access.writer, conn, &self.cluster)
+            && conn.epoch_before(&schema, epoch).await? == Some(now.epoch);
+        // One that this proxy remembers and this server does not know is waited for, too.
+        for peer in self.peers.iter().filter(|_| lossless) {
+            conn.enter_again(&schema, peer, now.epoch, epoch).await?;
+        }
         let lost = write_rows(conn, &schema, id, epoch, &held).await?;
         // From before the send, as of every renewal.
         let sent = clock::now();
@@ -121,8 +134,9 @@ impl Keeper {
         let _ = self.events.send(LeaseEvent::Moved { writer, lost, reply });
         told.await.map_err(ended)?;
         let wait = mutants::or(Mutant::NoGrace, GrantWait::Grace, GrantWait::Over);
-        self.incarnation =
-            Some(Incarnation { id, epoch, versions: vec![version], wait, seen, run });
+        let early = lossless || mutants::on(Mutant::EarlyGrace);
+        let versions = vec![version];
+        self.incarnation = Some(Incarnation { id, epoch, versions, wait, seen, run, early });
         self.observed.clear();
         self.longest = Longest::default();
         self.server.settled(meta);
@@ -139,6 +153,25 @@ impl Keeper {
         let until = mutants::or(Mutant::NoGrace, longest.revocable(seen), Duration::ZERO);
         self.lease.wait_until(until);
         self.lease.reign().begin(meta.epoch, Some(until));
+    }
+
+    /// The lease was renewed: whether a failover from here on loses nothing.
+    pub(super) fn note_cluster(&mut self) {
+        let home = self.lease.home();
+        // A server that is not heard is where it was.
+        let Some(cluster) = self.access.writer.cluster_of(&home) else { return };
+        self.cluster = cluster;
+        let lossless = !self.cluster.is_empty();
+        let mode = if lossless { FailoverMode::Lossless } else { FailoverMode::Grace };
+        self.access.metrics.failover_lossless.set(i64::from(lossless));
+        if !self.lease.reign().set_mode(mode) {
+            return;
+        }
+        if lossless {
+            tracing::info!(server = %home, "the servers are one cluster: a failover loses no locks, and its grace ends early");
+        } else {
+            tracing::error!(server = %home, "the server is in no cluster any more: the grace of a failover lasts for the longest lease");
+        }
     }
 
     /// Another server, or another epoch, was joined than before.
@@ -165,14 +198,15 @@ impl Keeper {
     pub(super) async fn end_wait(
         &mut self,
         me: &Incarnation,
-        meta: &Meta,
+        renewal: &Renewal,
         alive: bool,
     ) -> Result<(), StoreError> {
+        let meta = &renewal.meta;
         let wait = match me.wait {
             GrantWait::Over => return Ok(()),
             GrantWait::Start if alive || self.lease.is_good() => GrantWait::Over,
             GrantWait::Start => GrantWait::Start,
-            GrantWait::Grace if self.lease.is_good() => {
+            GrantWait::Grace if self.lease.is_good() || clusters::all_came(me, renewal) => {
                 let schema = self.access.url.schema.clone();
                 self.link.get().await?.end_grace(&schema, me.epoch).await?;
                 GrantWait::Over

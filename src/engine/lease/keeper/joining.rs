@@ -39,6 +39,7 @@ impl Keeper {
             id: ProxyId::random_beside(others.iter().map(|row| row.id)),
             state: ProxyState::Live,
             rvn: rand::random(),
+            epoch: meta.epoch,
             ttl_ms: u32::try_from(self.terms.ttl.as_millis()).unwrap_or(u32::MAX),
             addr: self.addr.clone(),
             server_start: conn.started(),
@@ -89,7 +90,7 @@ impl Keeper {
         self.lease.begin(id, from);
         self.lease.reign().begin(epoch, (wait == GrantWait::Grace).then_some(from));
         let versions = vec![row.rvn];
-        self.incarnation = Some(Incarnation { id, epoch, versions, wait, seen, run });
+        self.incarnation = Some(Incarnation { id, epoch, versions, wait, seen, run, early: false });
         self.observed.clear();
         self.longest = Longest::default();
         let left = from.saturating_sub(clock::now());

@@ -1,0 +1,287 @@
+#!/usr/bin/env bash
+# A lock that is held through a failover, on the topologies of dev/topology.sh, with two proxies whose lists of
+# servers are in opposite order:
+#
+#   dev/test-failover.sh [--quick] [--loopback] [--lease TIME] [--timeline] [NAME[:crash|:switch|:cut|:agree|:eventual]...]
+#
+# agree   the proxies stay with one writer, in one epoch, for 60 s
+# crash   SIGKILL of the writer
+# switch  planned
+# eventual  group_replication_consistency=EVENTUAL is refused, and counts no more when it is set back
+# cut     the writer is cut off from the others, with a proxy that has no other server, and the lock is held there
+#
+# A client of one proxy has the lock, a rival of the other one tries to get it all the time: it must never get it while the first one
+# has it, and gets it after the release. The figures are of this machine. --timeline
+# adds the log of the holder's proxy. The program is built unless LOCKSTEAD_BIN names one.
+set -euo pipefail
+# shellcheck source=dev/common.sh
+. "$(dirname "$0")/common.sh"
+# shellcheck source=dev/topology/clients.sh
+. "$dev/topology/clients.sh"
+# shellcheck source=dev/topology/proxies.sh
+. "$dev/topology/proxies.sh"
+
+folder=$tmp/topology
+row=0 # of clients.sh
+lease=15s
+
+# Proxy 4 has the holder's session, proxy 5 the rival's.
+start_proxies() {
+  local all=("${@:2}")
+  accounts "$FLAVOUR" | grep lockstead | administrate
+  [ "$FLAVOUR" = mysql ] || administrate <<<"GRANT SELECT ON performance_schema.session_connect_attrs TO lockstead@'127.0.0.%';
+    GRANT SELECT ON mysql.global_priv TO lockstead@'127.0.0.%'"
+  administrate <<<'CREATE DATABASE rig; CREATE TABLE rig.taken (id INT AUTO_INCREMENT PRIMARY KEY, node INT)'
+  all=(--pooling transaction --pool-wait 60s --lease "$lease")
+  app_options
+  start_before 4 "$1" "${all[@]}"
+  until_ready 4
+  start_before 5 "$(backends 3 2 1)" "${all[@]}"
+  until_ready 5
+  for proxy in 4 5; do
+    # A server that knows the password asks no client for it.
+    administrate <<<'FLUSH PRIVILEGES'
+    app "$proxy" 'DO 0' || die "no session: $(cat "$tmp/app-$proxy.err")"
+    is_writer "$proxy" "$WRITER_NODE" || [ "$2" = any ] || die "proxy $proxy should follow node $WRITER_NODE"
+  done
+}
+
+rival() {
+  local answer
+  while :; do
+    answer=$(limit=8 as=-rival app 5 "SELECT GET_LOCK('k', 0)") || answer='no answer'
+    printf '%s %s\n' "$(now)" "$answer" >>"$tmp/rival"
+    sleep 0.2
+  done
+}
+
+# Asks for other locks until it gets one.
+newcomer() {
+  until [ "$(limit=8 as=-new app 5 "SELECT GET_LOCK('other', 0)" || true)" = 1 ]; do sleep 0.2; done
+  now >"$tmp/granted"
+}
+
+mine() { tell holder "SELECT IF(IS_USED_LOCK('k') = CONNECTION_ID(), 'mine', 'not mine');"; }
+
+# The rival's first answer after TIME; with ANSWER, its first such answer.
+answered() { awk -v t="$1" -v a="${2:-.}" '$1 > t && $2 != "no" && $2 ~ a { print $1; exit }' "$tmp/rival"; }
+
+# resumed TIME: when writes went on after it. Where all nodes take them, at the end of the longest time without one.
+resumed() {
+  case $name in
+  gr-multi | galera) ;;
+  *)
+    taken_after "$1"
+    return
+    ;;
+  esac
+  { printf '%s\n' "$1"; cat "$tmp"/taken-* 2>/dev/null || true; } | sort -n |
+    awk -v t="$1" '$1 >= t { if (last && $1 - last > most) { most = $1 - last; end = $1 } last = $1 } END { print end }'
+}
+
+# waited SECONDS WHAT COMMAND...: until it prints something.
+waited() {
+  local deadline=$((SECONDS + $1)) what=$2 out
+  shift 2
+  until out=$("$@") && [ -n "$out" ]; do
+    [ $SECONDS -lt $deadline ] || die "$what: not in time; the rival: $(tail -n 3 "$tmp/rival")"
+    sleep 0.1
+  done
+  printf '%s\n' "$out"
+}
+
+begin_contest() {
+  local n
+  rm -f "$tmp"/{rival,granted,taken-*} "$folder/lost-at"
+  : >"$tmp/rival"
+  session holder 4
+  [ "$(tell holder "SELECT GET_LOCK('k', 5);")" = 1 ] || die "no lock: $(cat "$tmp/holder.out")"
+  group rival
+  for n in 1 2 3; do [ "$n" = "$WRITER_NODE" ] || group keep_knocking "$n"; done
+  waited 20 'the rival is refused' answered 0 >/dev/null
+}
+
+end_contest() {
+  local i fd
+  for ((i = ${#groups[@]} - 1; i >= 2; i--)); do end "${groups[i]}"; done
+  groups=("${groups[@]:0:2}")
+  for fd in "${sessions[@]}"; do exec {fd}>&-; done
+  sessions=()
+}
+
+# keep WHAT COMMAND...: the command gives the topology another writer; the lock stays.
+keep() {
+  local what=$1 epoch began first held=0 at deadline
+  shift
+  begin_contest
+  epoch=$(of 4 lockstead_epoch)
+  began=$(now)
+  group newcomer_after
+  "$@"
+  [ ! -e "$folder/lost-at" ] || began=$(cat "$folder/lost-at")
+  deadline=$((SECONDS + 90))
+  until [ "$(mine)" = mine ] && [ "$(of 4 lockstead_epoch)" != "$epoch" ]; do
+    [ $SECONDS -lt $deadline ] || die "$what: the holder does not go on: $(tail -n 3 "$tmp/holder.out")"
+    sleep 0.1
+  done
+  held=$(now)
+  waited 90 'another lock is granted' cat_granted >/dev/null
+  first=$(resumed "$began")
+  at=$(waited 30 'the rival is answered again' answered "$first")
+  [ -z "$(answered 0 '^1')" ] || die "$what: the rival has got the lock"
+  [ "$(mine)" = mine ] || die "$what: the lock should be held still"
+  say "  $what: writes after $(since "$began" "$first"); from then on: the rival's first answer $(since "$first" "$at"), the holder's $(since "$first" "$held"), another lock $(since "$first" "$(cat "$tmp/granted")"); mode $(mode)"
+  [ -z "$timeline" ] || tell_timeline "$began"
+  [ "$(tell holder "SELECT RELEASE_LOCK('k');")" = 1 ] || die 'no release'
+  waited 20 'the rival gets the lock after its release' answered 0 '^1' >/dev/null
+  [ "$(of 5 lockstead_epoch)" = "$(of 4 lockstead_epoch)" ] || die 'one epoch'
+  follow_theirs
+  end_contest
+}
+
+# Both proxies follow one writer. Where all nodes take writes, it is the topology's from now on.
+follow_theirs() {
+  local n
+  for n in 1 2 3; do ! is_writer 4 "$n" || break; done
+  is_writer 5 "$n" || die "both should follow node $n"
+  case $name in
+  gr-multi | galera)
+    printf '%s\n' "$n" >"$folder/writer"
+    WRITER_NODE=$n
+    ;;
+  *) [ "$n" = "$WRITER_NODE" ] || die "both should follow node $WRITER_NODE" ;;
+  esac
+}
+
+# tell_timeline TIME: what proxy 4 has logged since.
+tell_timeline() {
+  local at rest
+  while read -r at rest; do
+    awk -v a="$1" -v b="$(date -d "$at" +%s.%N)" -v rest="$rest" 'BEGIN { if (b >= a) printf "    %6.2f s  %s\n", b - a, rest }'
+  done <"$tmp/proxy-$name-4.log"
+}
+
+cat_granted() { cat "$tmp/granted" 2>/dev/null; }
+mode() { if [ "$(of 4 lockstead_failover_lossless)" = 1 ]; then echo lossless; else echo grace; fi; }
+
+# When the epoch is another one: before, any lock is granted.
+newcomer_after() {
+  local epoch
+  epoch=$(of 5 lockstead_epoch)
+  until [ "$(of 5 lockstead_epoch)" != "$epoch" ]; do sleep 0.1; done
+  newcomer
+}
+
+test_agree() {
+  local epoch until
+  epoch=$(of 4 lockstead_epoch) until=$((SECONDS + 60))
+  while [ $SECONDS -lt $until ]; do
+    for proxy in 4 5; do
+      [ "$(of "$proxy" lockstead_epoch)" = "$epoch" ] || die "the epoch should stay $epoch"
+      is_writer "$proxy" "$WRITER_NODE" || die "proxy $proxy should stay with node $WRITER_NODE"
+    done
+    sleep 1
+  done
+  say "  agree: epoch $epoch for 60 s; changes of the writer: $(of 4 lockstead_writer_changes_total) and $(of 5 lockstead_writer_changes_total)"
+}
+
+test_eventual() {
+  local n
+  for n in 1 2 3; do set_consistency "$n" EVENTUAL; done
+  waited 20 'the proxy refuses EVENTUAL' refuses_eventual >/dev/null
+  for n in 1 2 3; do set_consistency "$n" DEFAULT; done
+  until_ready 4
+  until_ready 5
+  say '  eventual: refused, and taken again'
+}
+
+set_consistency() {
+  local c=CLIENT$1
+  # shellcheck disable=SC2086 # a program and its option
+  timeout 20 ${!c} <<<"SET GLOBAL group_replication_consistency = $2"
+}
+
+# shellcheck disable=SC2154 # of proxies.sh
+refuses_eventual() { http "$pages4" /readyz | grep -m 1 'group_replication_consistency=EVENTUAL'; }
+
+# shows_mode: `lockstead check` says what a failover can lose.
+shows_mode() {
+  local want=grace
+  case $name in gr-* | galera) want=lossless ;; esac
+  "$bin" check --mode durable --backend "$(backends 1 2 3)" --store mysql://lockstead:secret@/lockstead --listen 127.0.0.1:0 \
+    >"$tmp/check.out" || true
+  grep -q "^failover  *$want:" "$tmp/check.out" || die "check should say $want: $(cat "$tmp/check.out")"
+}
+
+# The holder may go on until its lease ends. The rival has the lock after that only.
+test_cut() {
+  local began last='' first from=$WRITER_NODE answer
+  begin_contest
+  began=$(now)
+  topology cut
+  until first=$(answered "$began" '^1') && [ -n "$first" ]; do
+    answer=$(mine)
+    [ "$answer" != mine ] || last=$(now)
+    [ "$(awk -v a="$began" -v b="$(now)" 'BEGIN { print int(b - a) }')" -lt 120 ] || die "the rival never gets the lock: $(tail -n 2 "$tmp/rival")"
+  done
+  answer=$(mine)
+  [ "$answer" != mine ] || die 'two holders'
+  awk -v a="$last" -v b="$first" 'BEGIN { exit a < b ? 0 : 1 }' || die "two holders: $last, $first"
+  say "  cut: the holder was last answered after $(since "$began" "$last"), the rival got the lock after $(since "$began" "$first"); the holder then: $answer"
+  topology failover
+  topology heal
+  topology rejoin --node "$from"
+  [ "$(mine)" != mine ] || die 'two holders after the heal'
+  end_contest
+}
+
+test_one() {
+  local steps
+  name=${1%%:*}
+  steps=${1#"$name"}
+  steps=${steps//:/ }
+  [ -n "$steps" ] || steps='switch crash'
+  say "$name, lease $lease${options[*]+ ${options[*]}}"
+  topology up ${options[@]+"${options[@]}"}
+  case $steps in
+  *cut*) start_proxies "$(backends 1),127.0.0.1:1" one ;;
+  *) start_proxies "$(backends 1 2 3)" one ;;
+  esac
+  shows_mode
+  for step in $steps; do
+    case $step in
+    eventual) test_eventual ;;
+    agree) test_agree ;;
+    switch) keep 'planned switch' topology switch ;;
+    crash) keep SIGKILL topology crash ;;
+    cut) test_cut ;;
+    *) die "unknown step '$step'" ;;
+    esac
+  done
+  for pid in "${groups[@]}"; do end "$pid"; done
+  groups=()
+  topology down
+}
+
+options=() names=() timeline=''
+while [ $# -gt 0 ]; do
+  case $1 in
+  --timeline) timeline=yes ;;
+  --lease) lease=$2 && shift ;;
+  --*) options+=("$1") ;;
+  *) names+=("$1") ;;
+  esac
+  shift
+done
+[ ${#names[@]} -gt 0 ] || names=(async-mysql async-mariadb gr-single gr-single:eventual gr-multi:agree:switch:crash galera:agree:switch:crash gr-single:cut galera:cut)
+[ "$(id -u)" -ne 0 ] || need ip iproute2
+bin=${LOCKSTEAD_BIN:-}
+if [ -z "$bin" ]; then
+  cargo build --release --bin lockstead
+  bin=${CARGO_TARGET_DIR:-target}/release/lockstead
+fi
+
+# Network namespaces go with the topology, whatever else comes meanwhile.
+trap 'status=$?; set +e; trap "" HUP INT TERM; [ -z "${name:-}" ] || "$dev/topology.sh" "$name" down "$folder"; (exit "$status"); leave' EXIT
+for one in "${names[@]}"; do test_one "$one"; done
+say 'All as it should be.'

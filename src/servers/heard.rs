@@ -1,0 +1,152 @@
+//! The last answer of a server, and for how long it counts.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::cluster::ClusterSeat;
+
+/// A server that does not answer in time counts for so long as what it said last: a busy server must not look like a
+/// lost one.
+pub const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What is known of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServerState {
+    /// It was not asked yet.
+    Unasked,
+    /// It takes writes.
+    Writable {
+        /// Its identity.
+        ident: String,
+        /// Its place in a cluster, which decides which servers take writes.
+        seat: Option<ClusterSeat>,
+    },
+    /// It answers, and takes none.
+    Closed {
+        /// Why, in words that follow its name.
+        why: String,
+        /// Its identity, and its place in a cluster, as far as it tells them.
+        member: Option<(String, Option<ClusterSeat>)>,
+    },
+    /// It answers, and what it says of writes does not hold for the account that asks: why.
+    Unfit(&'static str),
+    /// It cannot be asked: why.
+    Silent(String),
+}
+
+impl ServerState {
+    /// Whether it takes writes.
+    pub fn takes_writes(&self) -> bool {
+        matches!(self, Self::Writable { .. })
+    }
+
+    /// Its identity, if it has told it.
+    pub fn ident(&self) -> Option<&str> {
+        match self {
+            Self::Writable { ident, .. } | Self::Closed { member: Some((ident, _)), .. } => {
+                Some(ident)
+            }
+            Self::Closed { member: None, .. }
+            | Self::Unasked
+            | Self::Unfit(_)
+            | Self::Silent(_) => None,
+        }
+    }
+
+    /// Its place in a cluster, if it has told one.
+    pub fn seat(&self) -> Option<&ClusterSeat> {
+        match self {
+            Self::Writable { seat, .. } | Self::Closed { member: Some((_, seat)), .. } => {
+                seat.as_ref()
+            }
+            Self::Closed { member: None, .. }
+            | Self::Unasked
+            | Self::Unfit(_)
+            | Self::Silent(_) => None,
+        }
+    }
+
+    /// Whether it answers.
+    pub fn answers(&self) -> bool {
+        matches!(self, Self::Writable { .. } | Self::Closed { .. } | Self::Unfit(_))
+    }
+}
+
+impl fmt::Display for ServerState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unasked => f.write_str("was not asked yet"),
+            Self::Writable { .. } => f.write_str("takes writes"),
+            Self::Closed { why, .. } => f.write_str(why),
+            Self::Unfit(why) => f.write_str(why),
+            Self::Silent(why) => write!(f, "does not answer ({why})"),
+        }
+    }
+}
+
+/// What a server was heard to say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProbeAnswer {
+    /// Its state.
+    Said(ServerState),
+    /// Nothing in time, or nothing that tells its state: why.
+    Late(String),
+    /// It does not run there, as far as can be seen: why.
+    Gone(String),
+}
+
+/// A server's state, and since when it is not certain any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Heard {
+    /// Its state.
+    pub state: ServerState,
+    /// When it said so, on the boot clock.
+    at: Duration,
+}
+
+impl Heard {
+    /// Nothing yet.
+    pub fn nothing() -> Self {
+        Self { state: ServerState::Unasked, at: Duration::ZERO }
+    }
+
+    /// Takes in what was heard at `now`.
+    pub fn hear(&mut self, answer: ProbeAnswer, now: Duration) {
+        let state = match answer {
+            ProbeAnswer::Said(state) => state,
+            ProbeAnswer::Late(_)
+                if self.state.answers() && now.saturating_sub(self.at) < PATIENCE =>
+            {
+                return;
+            }
+            ProbeAnswer::Late(why) | ProbeAnswer::Gone(why) => ServerState::Silent(why),
+        };
+        *self = Self { state, at: now };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn writable() -> ProbeAnswer {
+        ProbeAnswer::Said(ServerState::Writable { ident: "A".to_owned(), seat: None })
+    }
+
+    #[test]
+    fn a_server_that_is_late_keeps_its_state_for_a_while() {
+        let at = Duration::from_millis;
+        let late = || ProbeAnswer::Late("no answer".to_owned());
+        let mut heard = Heard::nothing();
+        heard.hear(late(), at(100));
+        assert!(matches!(heard.state, ServerState::Silent(_)), "it has said nothing yet");
+        heard.hear(writable(), at(1000));
+        for (now, writes) in [(1500, true), (2999, true), (3000, false), (3500, false)] {
+            heard.hear(late(), at(now));
+            assert_eq!(heard.state.takes_writes(), writes, "at {now}");
+        }
+        heard.hear(writable(), at(4000));
+        heard.hear(ProbeAnswer::Gone("connection refused".to_owned()), at(4001));
+        assert!(!heard.state.answers());
+    }
+}
