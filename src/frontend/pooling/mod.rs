@@ -6,6 +6,7 @@ pub(crate) mod bound;
 pub(crate) mod capture;
 mod change;
 mod changes;
+mod found_rows;
 mod known_login;
 mod literal;
 pub(crate) mod lost;

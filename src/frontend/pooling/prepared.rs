@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::address::{Addressed, statement_of};
+use super::found_rows::Finding;
 use super::lost::is_undone;
 use super::pins::Pin;
 use super::seat::Seat;
@@ -71,7 +72,10 @@ impl Seat {
         let again = self.statements.again(self.statements.meant(id));
         match again.cloned() {
             Some(Again { text, dialect, .. }) => self.note_text(&text, dialect, false),
-            None => self.rows_may_hide = true,
+            None => {
+                self.rows_may_hide = true;
+                self.finding = Finding::Unseen;
+            }
         }
     }
 
@@ -175,7 +179,7 @@ impl Seat {
         };
         counter.inc();
         if outcome.is_err() {
-            self.results.take_in(Some(LastResult::Failed));
+            self.results.take_in(Some(LastResult::Failed), false);
             self.pins.add(Pin::Diagnostics);
         }
         self.statements.brought(id, outcome);

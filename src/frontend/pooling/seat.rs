@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::bound::reads_variables;
 use super::capture::Doubts;
 use super::changes::Changes;
+use super::found_rows::Finding;
 use super::lost::{IfLost, is_single, only_reads_variables};
 use super::named::NamedTexts;
 use super::pins::{Pin, Pins};
@@ -81,6 +82,8 @@ pub(crate) struct Seat {
     collates: bool,
     /// The last statement may have unlocked tables.
     unlocks: bool,
+    /// What the statement under way does to FOUND_ROWS().
+    pub(super) finding: Finding,
     /// What the statement under way changes beside the session.
     changes: Changes,
     /// The client is about to change what the server reports.
@@ -176,6 +179,7 @@ impl Seat {
             tracks,
             collates: false,
             unlocks: false,
+            finding: Finding::default(),
             changes: Changes::default(),
             leaves_reports: false,
             reports_late: false,
@@ -219,6 +223,7 @@ impl Seat {
         self.collates = sets && names_collation(text);
         self.unlocks =
             is_single(text) && (has(Mark::UnlocksTables) || begins_with(text, &UNLOCKING));
+        self.note_finding(text, effects);
         if effects.is_empty() {
             return;
         }
@@ -267,7 +272,7 @@ impl Seat {
         if reported.warned {
             self.pins.add(Pin::Diagnostics);
         }
-        self.results.take_in(reported.result);
+        self.take_in_result(reported.result);
         let named = |change: &SessionChange| {
             matches!(change, SessionChange::Variable { .. } | SessionChange::Schema(_))
         };
@@ -355,7 +360,7 @@ impl Seat {
 
     /// The client hears an error in place of what the command under way has come to.
     pub(crate) fn note_failed(&mut self) {
-        self.results.take_in(Some(LastResult::Failed));
+        self.results.take_in(Some(LastResult::Failed), false);
     }
 
     /// Whether the connection does not know the session's last results.
@@ -371,7 +376,8 @@ impl Seat {
     /// The session has reset its connection.
     pub(crate) fn reset(&mut self) {
         self.state.reset();
-        self.doubts = Doubts::after_reset(self.flavour);
+        let found_rows = self.doubts.found_rows;
+        self.doubts = Doubts { found_rows, ..Doubts::after_reset(self.flavour) };
         self.pins.reset();
         self.statements.clear(self.state.schema.is_some());
         self.show_statements();

@@ -189,6 +189,15 @@ impl Ground {
         ids
     }
 
+    /// Waits until these and no other reasons keep sessions on their connections.
+    pub(super) fn until_pinned_by(&self, reasons: &[&str]) {
+        eventually("sessions keep their connections for these reasons", || {
+            let pins = self.pins();
+            let is_one = |reason: &&str| pins.iter().any(|p| p.contains(&format!("\"{reason}\"")));
+            (pins.len() == reasons.len() && reasons.iter().all(is_one)).then_some(())
+        });
+    }
+
     /// Why sessions keep their connections: reasons with the number of sessions.
     pub(super) fn pins(&self) -> Vec<String> {
         pins(&self.proxy)
