@@ -90,7 +90,7 @@ impl Link {
             self.take_in_reported(&reported);
         }
         if self.seat.as_ref().is_some_and(|seat| seat.doubts.found_rows) {
-            // What the proxy has answered counts, too.
+            // Statements that the proxy has answered count, too.
             let texts: Vec<_> = self.skipped.take().collect();
             let packet = |text: &&str| packet::query(text.as_bytes(), self.capabilities);
             let packets: Vec<_> = texts.iter().map(packet).collect();

@@ -1,28 +1,16 @@
-//! FOUND_ROWS() of a session: what its statements do to it, and who knows it.
+//! ROW_COUNT() and FOUND_ROWS() of a session: what its statements do to them, and who knows them.
 
 use super::lost::{is_single, only_reads_variables};
 use super::pins::Pin;
+use super::results::RowsFound;
 use super::seat::Seat;
 use crate::protocol::cut::LastResult;
 use crate::sql::find::first_word::begins_with;
+use crate::sql::find::words::Back;
 use crate::sql::session::effects::{Mark, SessionEffects};
 
-/// Statements whose rows it counts.
+/// Statements whose rows FOUND_ROWS() counts.
 const QUERIES: [&[u8]; 4] = [b"select", b"with", b"values", b"table"];
-
-/// What the statement under way does to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Finding {
-    /// It is perhaps the number of its rows.
-    #[default]
-    Perhaps,
-    /// It is the number of its rows.
-    Rows,
-    /// Nothing, though there are rows.
-    Nothing,
-    /// The connection alone knows.
-    Unseen,
-}
 
 impl Seat {
     /// A statement is about to run. The one after SQL_CALC_FOUND_ROWS may ask for the number in a way in which the
@@ -36,35 +24,57 @@ impl Seat {
         let unseen = [Mark::CalcFoundRows, Mark::Call, Mark::Execute, Mark::Block].map(has);
         // The results of several statements on their way are not told apart.
         let alone = self.if_lost.before.is_some();
-        let before = !alone && self.finding == Finding::Unseen;
+        let before = !alone && self.finding == RowsFound::Unseen;
         self.finding = if before || stores || unseen.contains(&true) {
-            Finding::Unseen
+            RowsFound::Unseen
         } else if has(Mark::Diagnostics) && begins_with(text, &[b"show"]) && !text.contains(&b'(') {
             // SHOW COUNT(*) WARNINGS is counted.
-            Finding::Nothing
+            RowsFound::Nothing
         } else if self.doubts.found_rows && alone && query() && is_single(text) {
-            Finding::Rows
+            RowsFound::Rows
         } else {
-            Finding::Perhaps
+            RowsFound::Perhaps
         };
     }
 
     /// A statement has ended.
     pub(super) fn take_in_result(&mut self, result: Option<LastResult>) {
-        self.results.take_in(result, self.finding == Finding::Nothing);
+        self.results.take_in(result, self.finding == RowsFound::Nothing);
         match (self.finding, result) {
-            (_, None | Some(LastResult::Failed)) => {}
-            (Finding::Unseen, Some(LastResult::Rows(_) | LastResult::Changed(_))) => {
+            (RowsFound::Unseen, Some(LastResult::Rows(_) | LastResult::Changed(_))) => {
                 self.doubts.found_rows = true;
                 self.results.found_unseen();
             }
-            (Finding::Rows, Some(LastResult::Rows(_))) => self.doubts.found_rows = false,
-            (Finding::Rows | Finding::Perhaps | Finding::Nothing, Some(_)) => {}
+            (RowsFound::Rows, Some(LastResult::Rows(_))) => self.doubts.found_rows = false,
+            (
+                RowsFound::Rows | RowsFound::Perhaps | RowsFound::Nothing | RowsFound::Unseen,
+                None | Some(_),
+            ) => {}
         }
     }
 
     /// The server has told it.
     pub(crate) fn note_found_rows(&mut self, rows: i64) {
         self.results.found(rows);
+    }
+
+    /// The session has another connection than its last statement had.
+    pub(crate) fn note_move(&mut self) {
+        self.results.moved();
+    }
+
+    /// The client hears an error in place of what the command under way has come to.
+    pub(crate) fn note_failed(&mut self) {
+        self.results.take_in(Some(LastResult::Failed), false);
+    }
+
+    /// Whether the connection does not know the session's last results.
+    pub(crate) fn has_moved(&self) -> bool {
+        [Back::RowCount, Back::FoundRows].iter().any(|back| self.remembered(*back).is_some())
+    }
+
+    /// What the session must remember of its last results, since its connection does not.
+    pub(crate) fn remembered(&self, back: Back) -> Option<i64> {
+        self.results.remembered(back)
     }
 }

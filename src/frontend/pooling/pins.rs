@@ -160,6 +160,11 @@ impl Pins {
         }
     }
 
+    /// Those of both.
+    pub(crate) fn with(self, others: Self) -> Self {
+        Self(self.0 | others.0)
+    }
+
     /// What metrics call them.
     pub(crate) fn names(self) -> impl Iterator<Item = &'static str> {
         PINS.iter().filter(move |(pin, _)| self.has(*pin)).map(|(_, name)| *name)

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::address::{Addressed, statement_of};
-use super::found_rows::Finding;
 use super::lost::is_undone;
 use super::pins::Pin;
+use super::results::RowsFound;
 use super::seat::Seat;
 use super::statement::Again;
 use super::statements::{Awaited, Follows, Preparing, Whereabouts};
@@ -40,6 +40,7 @@ impl Seat {
             None => self.note_effects(&effects, text),
         }
         if runs {
+            self.note_creation(text, &effects);
             self.pins.set(Pin::SqlPrepare, !self.named.is_empty());
         }
     }
@@ -70,12 +71,11 @@ impl Seat {
         // Of a text that is not kept, nothing is known.
         self.if_lost.undone = false;
         let again = self.statements.again(self.statements.meant(id));
-        match again.cloned() {
-            Some(Again { text, dialect, .. }) => self.note_text(&text, dialect, false),
-            None => {
-                self.rows_may_hide = true;
-                self.finding = Finding::Unseen;
-            }
+        if let Some(Again { text, dialect, .. }) = again.cloned() {
+            self.note_text(&text, dialect, false);
+        } else {
+            self.rows_may_hide = true;
+            self.finding = RowsFound::Unseen;
         }
     }
 

@@ -13,6 +13,20 @@ pub(crate) struct LastResults {
     forgotten: Forgotten,
 }
 
+/// What the statement under way does to FOUND_ROWS().
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum RowsFound {
+    /// It is perhaps the number of its rows.
+    #[default]
+    Perhaps,
+    /// It is the number of its rows.
+    Rows,
+    /// Nothing, though there are rows.
+    Nothing,
+    /// The connection alone knows.
+    Unseen,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Forgotten {
     row_count: bool,
