@@ -56,9 +56,9 @@ impl Seat {
 
     /// A text is about to run.
     pub(super) fn note_creation(&mut self, text: &[u8], effects: &SessionEffects) {
-        let alone = self.if_lost.before.is_some() && is_single(text);
         let creation = Creation::read(text, self.state.schema.as_deref());
-        self.audit.creations.begin(creation.filter(|_| alone && effects.variables.is_empty()));
+        let alone = self.if_lost.before.is_some() && effects.variables.is_empty();
+        self.audit.creations.begin(creation.filter(|_| alone && is_single(text)));
     }
 
     /// A response has ended.
