@@ -264,7 +264,9 @@ SESSIONS = [
         graph("Waits for a connection", [
             (f"sum {EACH} ({rate('pool_waits_total')})", WHO + " waits"),
             (f"sum {EACH} ({rate('pool_timeouts_total')})", WHO + " error 1040"),
-        ], "ops", "Sessions that had to wait for a shared connection, and statements that got error 1040 because none was free."),
+            (f"sum by (cluster, found) ({rate('pool_audits_total')})", "audits: {{found}}"),
+        ], "ops", """Sessions that had to wait for a shared connection, and statements that got error 1040 because none was free; and how often
+              the server was asked what a session has left on its connection."""),
         graph("Prepared statements", [
             (f"sum {EACH} ({m('pool_statements')})", WHO + " kept"),
             (f"sum {EACH} ({rate('pool_statements_again_total')})", WHO + " prepared again a second"),

@@ -12,7 +12,7 @@ use super::inspect::Readiness;
 use super::parts::Parts;
 use super::sockets::{BoundSocket, Sockets};
 use super::start_error::StartError;
-use super::{follow, inspect, observing, programs, verifiers};
+use super::{audits, follow, inspect, observing, programs, verifiers};
 use crate::admin;
 use crate::backend::learned::LearnedSecrets;
 use crate::backend::own::Credentials;
@@ -27,6 +27,7 @@ use crate::engine::io::link::StoreAccess;
 use crate::engine::setup::Setup;
 use crate::engine::start;
 use crate::frontend::session::close::LAST_MOMENT;
+use crate::frontend::shared::audits::Audits;
 use crate::frontend::shared::context::{Context, Shared};
 use crate::frontend::shared::digests::Digests;
 use crate::frontend::shared::live_config::InForce;
@@ -109,6 +110,7 @@ fn shared_connections(context: &Context) -> Result<Option<Shared>, StartError> {
         pool: Pool::new(limits, metrics),
         secrets: Arc::new(secrets),
         programs: KnownPrograms::default(),
+        audits: Audits::default(),
     }))
 }
 
@@ -232,15 +234,16 @@ impl RunningCluster {
         });
         let accounts: Vec<_> = accounts.collect();
         let known = self.contexts().filter_map(|context| {
-            let known = context.shared.as_ref()?.programs.clone();
-            Some((follow::route(context)?, known))
+            let Shared { programs, audits, .. } = context.shared.clone()?;
+            Some((follow::route(context)?, programs, audits))
         });
         let known: Vec<_> = known.collect();
         let pools: Vec<_> = self.contexts().filter_map(|context| context.shared.clone()).collect();
         let pools = async {
             let mut tended: JoinSet<()> =
                 pools.into_iter().map(|shared| shared.pool.tend()).collect();
-            for (route, known) in known {
+            for (route, known, audited) in known {
+                tended.spawn(audits::tend(route.clone(), audited));
                 tended.spawn(programs::tend(route, known));
             }
             for (route, secrets) in accounts {

@@ -16,7 +16,7 @@ use crate::store::rights::Rights;
 use crate::store::schema::{Installed, VERSION, upgrades};
 use crate::store::sessions::ConnectionIds;
 use crate::store::writability::Membership;
-use crate::types::{Flavour, version_number};
+use crate::types::{BackendId, Flavour, version_number};
 
 /// Facts about the store that the start needs.
 #[derive(Debug)]
@@ -147,8 +147,7 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
     tables.map_err(|e| locked(&e).unwrap_or_else(|| refuse(tables_advice(&e, &store.schema))))?;
     let rights = conn.rights().await.map_err(fail)?;
     let finds_tagged = conn.finds_tagged().await.map_err(fail)?;
-    let missing = conn.missing_rights(config.pooling.of_cluster).await.map_err(fail)?;
-    warnings.extend(missing.iter().map(|need| need.advice()).chain(blindness(rights, &missing)));
+    warnings.extend(unseen(&mut conn, config.pooling.of_cluster, rights).await.map_err(fail)?);
     let Compared { ids, warning, unreachable } =
         compare_servers(config, store, &mut conn).await.map_err(refuse)?;
     warnings.extend(warning.into_iter().chain(said_of(ids)));
@@ -328,4 +327,39 @@ fn blindness(rights: Rights, missing: &[&Privilege]) -> Option<String> {
         "performance_schema is off: sessions that hold no lock are not ended when their proxy dies"
             .to_owned()
     })
+}
+
+/// Warnings of what the account may not see. `shares`: sessions share their connections.
+async fn unseen(
+    conn: &mut StoreConnection,
+    shares: bool,
+    rights: Rights,
+) -> Result<Vec<String>, StoreError> {
+    let missing = conn.missing_rights(shares).await?;
+    let mut warnings: Vec<_> = missing.iter().map(|need| need.advice()).collect();
+    warnings.extend(blindness(rights, &missing));
+    if shares && missing.is_empty() {
+        warnings.extend(unlisted(conn).await?);
+    }
+    Ok(warnings)
+}
+
+/// A warning, if the server does not list what sessions have.
+async fn unlisted(conn: &mut StoreConnection) -> Result<Option<String>, StoreError> {
+    let own = BackendId(conn.id().into());
+    if conn.session_lists(own).await?.is_some() {
+        return Ok(None);
+    }
+    let what = match conn.flavour() {
+        Flavour::MySql => {
+            "performance_schema does not list all threads, metadata locks or prepared statements"
+        }
+        Flavour::MariaDb => {
+            "performance_schema does not list all threads or prepared statements, or the plugin for metadata locks is \
+             not there: INSTALL SONAME 'metadata_lock_info'"
+        }
+    };
+    Ok(Some(format!(
+        "sessions that have run a CALL or another stateful program keep their connection: {what}"
+    )))
 }

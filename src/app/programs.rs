@@ -54,7 +54,8 @@ async fn read(
         brackets: false,
         multibyte: Multibyte::Safe,
     };
+    let reading = known.begin();
     let programs = conn.stored_programs().await?;
-    known.learn(StatefulNames::of(&programs, dialect));
+    known.learn(StatefulNames::of(&programs, dialect), reading);
     Ok(())
 }

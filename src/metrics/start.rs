@@ -28,6 +28,7 @@ impl Metrics {
             (&self.suspensions, &["resumed", "closed"]),
             (&self.pool_moves, &["all", "reset", "delta", "nothing"]),
             (&self.failover_locks, &["kept", "lost"]),
+            (&self.pool_audits, &["clear", "left", "unknown"]),
             (&self.pool_lost, &["unnoticed", "rolled_back", "unknown", "closed"]),
             (&self.logins, &["server", "server_again", "proxy"]),
             (&self.unsupported, &["refused", "native"]),

@@ -105,6 +105,11 @@ metrics! {
         "Times that a shared connection got a session's state, by what was sent.",
         &["sent"]
     );
+    pub pool_audits: IntCounterVec = counter_vec(
+        "pool_audits_total",
+        "Times that the server was asked what a session has left on its connection, by what it has found.",
+        &["found"]
+    );
     pub pool_lost: IntCounterVec = counter_vec(
         "pool_lost_total",
         "Shared connections that ended while a session had one, by what happened to the session.",

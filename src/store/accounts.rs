@@ -142,11 +142,24 @@ const VIEWS: Privilege = Privilege {
     without: "sessions that use a view keep their connection to the server",
 };
 
+const VARIABLES: Privilege = read(
+    "performance_schema.user_variables_by_thread",
+    "see which user variables a stored program has set, with `pooling = \"transaction\"`",
+    KEPT,
+);
+const STATEMENTS: Privilege = read(
+    "performance_schema.prepared_statements_instances",
+    "see whether a stored program has left a prepared statement, with `pooling = \"transaction\"`",
+    KEPT,
+);
+const KEPT: &str =
+    "sessions that have run a CALL or another stateful program keep their connection to the server";
+
 /// What MySQL needs beyond that if sessions share their connections.
-const SHARED_MYSQL: [Privilege; 2] = [ROUTINES, TRIGGERS];
+const SHARED_MYSQL: [Privilege; 4] = [ROUTINES, TRIGGERS, VARIABLES, STATEMENTS];
 
 /// What MariaDB needs beyond that if sessions share their connections.
-const SHARED_MARIADB: [Privilege; 4] = [
+const SHARED_MARIADB: [Privilege; 7] = [
     read(
         "performance_schema.session_connect_attrs",
         "find the connections of a dead proxy, with `pooling = \"transaction\"`",
@@ -163,6 +176,13 @@ const SHARED_MARIADB: [Privilege; 4] = [
         UNSEEN_ROUTINES,
     ),
     TRIGGERS,
+    read(
+        "performance_schema.threads",
+        "find a session in the tables of performance_schema, with `pooling = \"transaction\"`",
+        KEPT,
+    ),
+    VARIABLES,
+    STATEMENTS,
 ];
 
 /// `shares`: sessions share their connections.
@@ -368,13 +388,20 @@ mod tests {
                 "GRANT SELECT ON mysql.global_priv TO `a`@`b`;",
                 "GRANT SELECT ON mysql.proc TO `a`@`b`;",
                 "GRANT TRIGGER ON *.* TO `a`@`b`;",
+                "GRANT SELECT ON performance_schema.threads TO `a`@`b`;",
+                "GRANT SELECT ON performance_schema.user_variables_by_thread TO `a`@`b`;",
+                "GRANT SELECT ON performance_schema.prepared_statements_instances TO `a`@`b`;",
             ]
         );
         let (apart, shared) = (grants(Flavour::MySql, false), grants(Flavour::MySql, true));
         assert!(apart.contains(more[0]) && shared.contains(more[0]));
         let more: Vec<_> = shared.iter().filter(|grant| !apart.contains(grant)).collect();
-        let expected =
-            ["GRANT SHOW_ROUTINE ON *.* TO `a`@`b`;", "GRANT TRIGGER ON *.* TO `a`@`b`;"];
+        let expected = [
+            "GRANT SHOW_ROUTINE ON *.* TO `a`@`b`;",
+            "GRANT TRIGGER ON *.* TO `a`@`b`;",
+            "GRANT SELECT ON performance_schema.user_variables_by_thread TO `a`@`b`;",
+            "GRANT SELECT ON performance_schema.prepared_statements_instances TO `a`@`b`;",
+        ];
         assert_eq!(more, expected);
         let sql = store_account(Flavour::MySql, NewStoreAccount { shares: true, ..new(&account) });
         assert!(sql.contains("\n-- GRANT SELECT, SHOW VIEW ON *.* TO `a`@`b`;"), "{sql}");

@@ -24,6 +24,7 @@ pub mod releases;
 pub mod rights;
 pub mod rows;
 pub mod schema;
+pub mod session_lists;
 pub mod sessions;
 pub mod statement;
 pub mod succession;

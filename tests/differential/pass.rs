@@ -103,7 +103,9 @@ impl Pass {
     /// sessions on their connections, by their names.
     pub(crate) fn server_options(self, flavour: Flavour) -> Option<&'static [&'static str]> {
         match (self, flavour) {
-            (Self::Shuffled | Self::Delta, Flavour::MariaDb) => Some(&["--performance-schema=ON"]),
+            (Self::Shuffled | Self::Delta, Flavour::MariaDb) => {
+                Some(&["--performance-schema=ON", "--plugin-load-add=metadata_lock_info"])
+            }
             (Self::Shuffled | Self::Delta, Flavour::MySql) => Some(&[]),
             _ => None,
         }

@@ -199,7 +199,13 @@ fn shared_connections_need_their_rights(server: &Server) {
     assert_eq!(said.contains("pooling         FAILED"), !switched_on, "{said}");
     assert!(said.contains("pooling         transaction: 64 ") && !said.contains("lacks"), "{said}");
 
-    let more = ["performance_schema.session_connect_attrs", "mysql.global_priv", "mysql.proc"];
+    let more = [
+        "performance_schema.session_connect_attrs",
+        "mysql.global_priv",
+        "mysql.proc",
+        "performance_schema.user_variables_by_thread",
+        "performance_schema.prepared_statements_instances",
+    ];
     for (right, on) in given(&sql).into_iter().filter(|(_, on)| more.contains(&on.as_str())) {
         printed.as_administrator(&format!("REVOKE {right} ON {on} FROM {account}"));
         let (_, said) = printed.check_with(SHARED);

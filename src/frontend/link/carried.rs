@@ -89,6 +89,14 @@ impl Link {
             reported.result = None;
             self.take_in_reported(&reported);
         }
+        if self.seat.as_ref().is_some_and(|seat| seat.doubts.found_rows) {
+            // Statements that the proxy has answered count, too.
+            let texts: Vec<_> = self.skipped.take().collect();
+            let packet = |text: &&str| packet::query(text.as_bytes(), self.capabilities);
+            let packets: Vec<_> = texts.iter().map(packet).collect();
+            self.exchange_all(&packets).await?;
+            self.take_in_reports();
+        }
         if let Some(seat) = &mut self.seat {
             (seat.reports_late, seat.rows_may_hide) = (false, false);
             // If it stays after all: its connection has heard questions that are not the session's.
@@ -129,6 +137,9 @@ impl Link {
         if let Some(run) = captured.run {
             seat.current.note_run(run);
             self.server.note_run(run);
+        }
+        if let Some(rows) = captured.found_rows {
+            seat.note_found_rows(rows);
         }
         seat.note_captured();
         if captured.large {

@@ -10,6 +10,7 @@ pub(super) mod pending;
 pub(super) mod reply;
 
 mod account;
+mod audit;
 mod carried;
 mod discard;
 mod exchange;

@@ -157,7 +157,7 @@ impl Link {
 
     /// The session is between two commands: gives its connection back if it is wanted.
     pub(crate) async fn rest(&mut self) -> Result<(), CloseReason> {
-        let free = self.inbox.is_empty() && self.is_free();
+        let free = self.inbox.is_empty() && (self.is_free() || self.may_be_audited());
         let Some(seat) = &mut self.seat else { return Ok(()) };
         seat.look_at_secrets();
         seat.show_pins();
@@ -178,7 +178,7 @@ impl Link {
     /// Gives the connection back, if nothing ties the session to it, after the server has told what it
     /// does not report.
     pub(crate) async fn leave(&mut self) -> Result<(), CloseReason> {
-        if !self.is_free() {
+        if !(self.is_free() || self.may_be_audited() && self.audit().await?) {
             return Ok(());
         }
         if self.seat.as_ref().is_some_and(|seat| seat.killed) {

@@ -44,6 +44,7 @@ impl Seat {
         let hold = self.pool.hold(&self.key, move || nudge());
         hold.note_reasons(self.pins.names());
         self.hold = Some(hold);
+        self.forget_audits();
     }
 
     /// The session has started again as this account, on the connection that it has.

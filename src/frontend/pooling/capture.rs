@@ -32,6 +32,8 @@ pub(crate) struct Doubts {
     pub role: bool,
     /// LAST_INSERT_ID().
     pub insert_id: bool,
+    /// FOUND_ROWS().
+    pub found_rows: bool,
     /// Whether the server runs statements at each login.
     pub init_connect: bool,
     /// The server's start, as this connection knows it.
@@ -89,6 +91,9 @@ impl Doubts {
         }
         if self.insert_id {
             ask(b"LAST_INSERT_ID()");
+        }
+        if self.found_rows {
+            ask(b"FOUND_ROWS()");
         }
         if self.init_connect {
             ask(b"@@init_connect<>''");
@@ -159,6 +164,10 @@ impl Doubts {
             let text = std::str::from_utf8(next()?.as_deref()?).ok()?;
             state.last_insert_id = text.parse().ok()?;
         }
+        if self.found_rows {
+            let text = std::str::from_utf8(next()?.as_deref()?).ok()?;
+            captured.found_rows = Some(text.parse().ok()?);
+        }
         if self.init_connect {
             captured.init_connect = next()?.as_deref() == Some(b"1");
         }
@@ -197,6 +206,8 @@ impl Doubts {
 pub(crate) struct Captured {
     /// The server's start.
     pub run: Option<i64>,
+    /// FOUND_ROWS().
+    pub found_rows: Option<i64>,
     /// A user variable is too large to be taken along, or all of them are.
     pub large: bool,
     /// The server runs statements at each login.
@@ -295,7 +306,7 @@ mod tests {
         let mut state = SessionState::default();
         let captured = doubts.answered(&values, &kinds, (Flavour::MySql, 8), &mut state);
         let run = Some(1_700_000_000);
-        assert_eq!(captured, Some(Captured { run, large: false, init_connect: false }));
+        assert_eq!(captured, Some(Captured { run, ..Captured::default() }));
         let expressions: Vec<_> =
             state.user_variables.values().map(|v| String::from_utf8_lossy(v)).collect();
         let string = "_utf8mb4 x'C3A9' COLLATE utf8mb4_bin";

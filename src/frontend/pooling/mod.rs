@@ -2,10 +2,14 @@
 
 pub(crate) mod account;
 pub(crate) mod address;
+pub(crate) mod audit;
+mod audit_notes;
 pub(crate) mod bound;
 pub(crate) mod capture;
 mod change;
 mod changes;
+mod creation;
+mod found_rows;
 mod known_login;
 mod literal;
 pub(crate) mod lost;

@@ -42,7 +42,7 @@ pub(crate) enum Pin {
     LargeVariable,
     /// What the server reports of the session was changed by its client.
     Tracking,
-    /// SQL_CALC_FOUND_ROWS: until the session resets its connection.
+    /// SQL_CALC_FOUND_ROWS: until the second statement after it.
     FoundRows,
     /// A resource group.
     ResourceGroup,
@@ -158,6 +158,11 @@ impl Pins {
                 self.add(pin);
             }
         }
+    }
+
+    /// Those of both.
+    pub(crate) fn with(self, others: Self) -> Self {
+        Self(self.0 | others.0)
     }
 
     /// What metrics call them.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::address::{Addressed, statement_of};
 use super::lost::is_undone;
 use super::pins::Pin;
+use super::results::RowsFound;
 use super::seat::Seat;
 use super::statement::Again;
 use super::statements::{Awaited, Follows, Preparing, Whereabouts};
@@ -39,6 +40,7 @@ impl Seat {
             None => self.note_effects(&effects, text),
         }
         if runs {
+            self.note_creation(text, &effects);
             self.pins.set(Pin::SqlPrepare, !self.named.is_empty());
         }
     }
@@ -69,9 +71,11 @@ impl Seat {
         // Of a text that is not kept, nothing is known.
         self.if_lost.undone = false;
         let again = self.statements.again(self.statements.meant(id));
-        match again.cloned() {
-            Some(Again { text, dialect, .. }) => self.note_text(&text, dialect, false),
-            None => self.rows_may_hide = true,
+        if let Some(Again { text, dialect, .. }) = again.cloned() {
+            self.note_text(&text, dialect, false);
+        } else {
+            self.rows_may_hide = true;
+            self.finding = RowsFound::Unseen;
         }
     }
 
@@ -175,7 +179,7 @@ impl Seat {
         };
         counter.inc();
         if outcome.is_err() {
-            self.results.take_in(Some(LastResult::Failed));
+            self.results.take_in(Some(LastResult::Failed), false);
             self.pins.add(Pin::Diagnostics);
         }
         self.statements.brought(id, outcome);

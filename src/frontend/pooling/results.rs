@@ -13,6 +13,20 @@ pub(crate) struct LastResults {
     forgotten: Forgotten,
 }
 
+/// What the statement under way does to FOUND_ROWS().
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum RowsFound {
+    /// It is perhaps the number of its rows.
+    #[default]
+    Perhaps,
+    /// It is the number of its rows.
+    Rows,
+    /// Nothing, though there are rows.
+    Nothing,
+    /// The connection alone knows.
+    Unseen,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Forgotten {
     row_count: bool,
@@ -20,11 +34,12 @@ struct Forgotten {
 }
 
 impl LastResults {
-    /// A statement of the session has ended.
-    pub(crate) fn take_in(&mut self, result: Option<LastResult>) {
+    /// A statement of the session has ended. `aside`: its rows are not those of FOUND_ROWS().
+    pub(crate) fn take_in(&mut self, result: Option<LastResult>, aside: bool) {
         let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
         self.row_count = match result {
             None => return,
+            Some(LastResult::Rows(_)) if aside => -1,
             Some(LastResult::Rows(rows)) => {
                 self.found_rows = number(rows);
                 self.forgotten.found_rows = false;
@@ -34,6 +49,16 @@ impl LastResults {
             Some(LastResult::Failed) => -1,
         };
         self.forgotten.row_count = false;
+    }
+
+    /// The server has told FOUND_ROWS().
+    pub(crate) fn found(&mut self, rows: i64) {
+        self.found_rows = rows;
+    }
+
+    /// A statement has changed FOUND_ROWS(), and the connection knows it.
+    pub(crate) fn found_unseen(&mut self) {
+        self.forgotten.found_rows = false;
     }
 
     /// The session has another connection.
@@ -59,19 +84,21 @@ mod tests {
     #[test]
     fn results_are_remembered_after_a_move_until_there_are_others() {
         let mut results = LastResults::default();
-        results.take_in(Some(LastResult::Rows(3)));
-        results.take_in(Some(LastResult::Changed(7)));
+        results.take_in(Some(LastResult::Rows(3)), false);
+        results.take_in(Some(LastResult::Changed(7)), false);
         let said = |results: &LastResults| {
             [Back::RowCount, Back::FoundRows].map(|back| results.remembered(back))
         };
         assert_eq!(said(&results), [None, None], "the connection knows");
         results.moved();
         assert_eq!(said(&results), [Some(7), Some(3)]);
-        results.take_in(None);
+        results.take_in(None, false);
         assert_eq!(said(&results), [Some(7), Some(3)]);
-        results.take_in(Some(LastResult::Failed));
+        results.take_in(Some(LastResult::Failed), false);
         assert_eq!(said(&results), [None, Some(3)]);
-        results.take_in(Some(LastResult::Rows(0)));
+        results.take_in(Some(LastResult::Rows(2)), true);
+        assert_eq!(said(&results), [None, Some(3)], "of SHOW WARNINGS");
+        results.take_in(Some(LastResult::Rows(0)), false);
         assert_eq!(said(&results), [None, None]);
     }
 }

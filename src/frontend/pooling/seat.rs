@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
+use super::audit_notes::AuditNotes;
 use super::bound::reads_variables;
 use super::capture::Doubts;
 use super::changes::Changes;
 use super::lost::{IfLost, is_single, only_reads_variables};
 use super::named::NamedTexts;
 use super::pins::{Pin, Pins};
-use super::results::LastResults;
+use super::results::{LastResults, RowsFound};
 use super::statements::CarriedStatements;
 use crate::backend::learned::LearnedSecrets;
 use crate::backend::left::{Left, LeftState};
@@ -18,15 +19,15 @@ use crate::backend::session_state::{SessionState, VariableKind};
 use crate::clock;
 use crate::config::Handover;
 use crate::engine::shared::current_backend::CurrentBackend;
+use crate::frontend::shared::audits::Audits;
 use crate::frontend::shared::programs::KnownPrograms;
 use crate::metrics::Metrics;
 use crate::mutants::{self, Mutant};
 use crate::protocol::capabilities::Capabilities;
-use crate::protocol::cut::{LastResult, Reported};
+use crate::protocol::cut::Reported;
 use crate::protocol::response::Ending;
 use crate::protocol::session_track::SessionChange;
 use crate::sql::find::first_word::begins_with;
-use crate::sql::find::words::Back;
 use crate::sql::lexer::dialect::Dialect;
 use crate::sql::session::effects::{Mark, SessionEffects};
 use crate::types::Flavour;
@@ -35,7 +36,7 @@ use crate::types::Flavour;
 pub(crate) type IdleEnd = std::pin::Pin<Box<tokio::time::Sleep>>;
 
 /// Names of user variables that are asked for at once.
-const MOST_NAMES: usize = 50;
+pub(super) const MOST_NAMES: usize = 50;
 
 /// What uses no table on MariaDB, though its text has such words.
 const KEEPS_WARNINGS: [Mark; 4] =
@@ -60,7 +61,10 @@ pub(crate) struct Seat {
     pub collation: u8,
     /// What is known of its account.
     pub secrets: Arc<LearnedSecrets>,
-    programs: KnownPrograms,
+    pub(super) programs: KnownPrograms,
+    pub(super) audits: Audits,
+    /// What is known of the connection, for an audit.
+    pub(super) audit: AuditNotes,
     /// While it has a connection.
     pub hold: Option<Hold>,
     /// The same, as everyone knows it who may have to end it.
@@ -81,6 +85,8 @@ pub(crate) struct Seat {
     collates: bool,
     /// The last statement may have unlocked tables.
     unlocks: bool,
+    /// What the statement under way does to FOUND_ROWS().
+    pub(super) finding: RowsFound,
     /// What the statement under way changes beside the session.
     changes: Changes,
     /// The client is about to change what the server reports.
@@ -129,6 +135,7 @@ pub(crate) struct SeatOf {
     pub tracks: bool,
     pub secrets: Arc<LearnedSecrets>,
     pub programs: KnownPrograms,
+    pub audits: Audits,
     pub state: SessionState,
     pub current: CurrentBackend,
     /// Asks the session for its connection.
@@ -143,8 +150,8 @@ impl Seat {
     /// Of a session right after its login.
     pub(crate) fn new(of: SeatOf) -> Self {
         let SeatOf { pool, key, flavour, dialect, collation, tracks, .. } = of;
-        let SeatOf { secrets, programs, state, current, nudge, goes_on, handover, metrics, .. } =
-            of;
+        let SeatOf { secrets, programs, audits, state, current, nudge, .. } = of;
+        let SeatOf { goes_on, handover, metrics, .. } = of;
         let mut pins = Pins::default();
         if !secrets.knows(&key.user) {
             pins.add(Pin::Auth);
@@ -163,6 +170,8 @@ impl Seat {
             collation,
             secrets,
             programs,
+            audits,
+            audit: AuditNotes::new(),
             state,
             doubts,
             pins,
@@ -176,6 +185,7 @@ impl Seat {
             tracks,
             collates: false,
             unlocks: false,
+            finding: RowsFound::default(),
             changes: Changes::default(),
             leaves_reports: false,
             reports_late: false,
@@ -192,13 +202,6 @@ impl Seat {
             shown: Pins::default(),
             shown_statements: 0,
             metrics,
-        }
-    }
-
-    /// What a statement names may be a stored program that changes the session.
-    pub(super) fn note_programs(&mut self, text: &[u8]) {
-        if self.programs.names().are_named_in(text) {
-            self.pins.add(Pin::Routine);
         }
     }
 
@@ -219,12 +222,15 @@ impl Seat {
         self.collates = sets && names_collation(text);
         self.unlocks =
             is_single(text) && (has(Mark::UnlocksTables) || begins_with(text, &UNLOCKING));
+        self.note_finding(text, effects);
+        self.note_use(text);
         if effects.is_empty() {
             return;
         }
         let tracks = self.tracks;
         self.leaves_reports |= tracks && has(Mark::TrackSetting) && !self.pins.has(Pin::Tracking);
         self.pins.take_marks(effects.marks);
+        self.note_for_audit(text, effects);
         self.changes.note(effects, &self.secrets);
         self.doubts.role |= has(Mark::Role);
         self.doubts.login &= !has(Mark::Role);
@@ -267,7 +273,7 @@ impl Seat {
         if reported.warned {
             self.pins.add(Pin::Diagnostics);
         }
-        self.results.take_in(reported.result);
+        self.take_in_result(reported.result);
         let named = |change: &SessionChange| {
             matches!(change, SessionChange::Variable { .. } | SessionChange::Schema(_))
         };
@@ -311,7 +317,7 @@ impl Seat {
                 }
             }
             VariableKind::Nothing | VariableKind::Tracking => {}
-            VariableKind::OneShot => self.pins.add(Pin::OneShotValue),
+            VariableKind::OneShot => self.note_one_shot(name),
             VariableKind::Replication => self.pins.add(Pin::ReplicationVar),
             VariableKind::Profiling => self.pins.add(Pin::Profiling),
         }
@@ -320,9 +326,9 @@ impl Seat {
     /// A response to the client has ended.
     pub(crate) fn note_ending(&mut self, ending: Ending) {
         if self.changes.end(&self.programs, &self.secrets) {
-            // Before they are read again, this session may run it.
-            self.pins.add(Pin::Routine);
+            self.note_programs_changed();
         }
+        self.note_created(!ending.is_error());
         match ending {
             Ending::Ok { warnings: 1.., .. } | Ending::Err { .. } => {
                 self.pins.add(Pin::Diagnostics);
@@ -344,35 +350,21 @@ impl Seat {
         let told = self.programs.are_read();
         // A reset adds to the mode what such a client has asked for, and SET takes it away.
         let adds = self.key.capabilities.has(Capabilities::IGNORE_SPACE);
-        let alone = told && !adds && self.named.is_empty() && !self.statements.are_here();
+        let alone = told
+            && !adds
+            && !self.was_audited()
+            && self.named.is_empty()
+            && !self.statements.are_here();
         Left::Known(Box::new(LeftState { state, alone, since: clock::now() }))
-    }
-
-    /// The session has another connection than its last statement had.
-    pub(crate) fn note_move(&mut self) {
-        self.results.moved();
-    }
-
-    /// The client hears an error in place of what the command under way has come to.
-    pub(crate) fn note_failed(&mut self) {
-        self.results.take_in(Some(LastResult::Failed));
-    }
-
-    /// Whether the connection does not know the session's last results.
-    pub(crate) fn has_moved(&self) -> bool {
-        [Back::RowCount, Back::FoundRows].iter().any(|back| self.remembered(*back).is_some())
-    }
-
-    /// What the session must remember of its last results, since its connection does not.
-    pub(crate) fn remembered(&self, back: Back) -> Option<i64> {
-        self.results.remembered(back)
     }
 
     /// The session has reset its connection.
     pub(crate) fn reset(&mut self) {
         self.state.reset();
-        self.doubts = Doubts::after_reset(self.flavour);
+        let found_rows = self.doubts.found_rows;
+        self.doubts = Doubts { found_rows, ..Doubts::after_reset(self.flavour) };
         self.pins.reset();
+        self.forget_audits();
         self.statements.clear(self.state.schema.is_some());
         self.show_statements();
         self.named = NamedTexts::default();

@@ -72,7 +72,7 @@ pub(crate) fn unseated(account: LoginAccount, at: SeatedAt<'_>) -> Option<Seat> 
 
 fn seat(account: LoginAccount, shared: &Shared, at: SeatedAt<'_>) -> Seat {
     let SeatedAt { capabilities, flavour, version, tls, current, events, context } = at;
-    let Shared { pool, secrets, programs } = shared;
+    let Shared { pool, secrets, programs, audits } = shared;
     let LoginAccount { user, collation, schema, .. } = account;
     let events = events.clone();
     let nudge = Arc::new(move || {
@@ -89,6 +89,7 @@ fn seat(account: LoginAccount, shared: &Shared, at: SeatedAt<'_>) -> Seat {
         tracks: capabilities.has(Capabilities::SESSION_TRACK),
         secrets: Arc::clone(secrets),
         programs: programs.clone(),
+        audits: audits.clone(),
         state: SessionState::at_login(schema, several),
         current: current.clone(),
         nudge,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use prometheus::IntCounter;
 
+use super::audits::Audits;
 use super::digests::{DigestEvent, Digests};
 use super::leg_options::Hops;
 use super::live_config::InForce;
@@ -33,6 +34,8 @@ pub struct Shared {
     pub secrets: Arc<LearnedSecrets>,
     /// What is known of stored programs.
     pub programs: KnownPrograms,
+    /// Asks the server what sessions have.
+    pub audits: Audits,
 }
 
 /// Handles, cheap to clone; one a relay thread because of its buffers and counters.

@@ -1,5 +1,6 @@
 //! What sessions share: settings, counters, the list of sessions.
 
+pub mod audits;
 pub mod context;
 pub mod digests;
 pub mod leg_options;

@@ -1,6 +1,7 @@
 //! What is known of stored programs, where sessions share server connections.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::RwLock;
 use tokio::sync::Notify;
@@ -15,6 +16,9 @@ pub struct KnownPrograms(Arc<Known>);
 struct Known {
     /// `None`: they were never read.
     names: RwLock<Option<Arc<StatefulNames>>>,
+    /// Readings that have begun, and the last of them that has ended.
+    begun: AtomicU64,
+    ended: AtomicU64,
     changed: Notify,
 }
 
@@ -29,9 +33,25 @@ impl KnownPrograms {
         self.0.names.read().is_some()
     }
 
-    /// They were read.
-    pub fn learn(&self, names: StatefulNames) {
+    /// A reading begins. Its number.
+    pub fn begin(&self) -> u64 {
+        self.0.begun.fetch_add(1, Ordering::SeqCst) + 1
+    }
+
+    /// They were read, by this reading.
+    pub fn learn(&self, names: StatefulNames, reading: u64) {
         *self.0.names.write() = Some(Arc::new(names));
+        self.0.ended.store(reading, Ordering::SeqCst);
+    }
+
+    /// The first reading that shows what has changed before now.
+    pub(crate) fn next_reading(&self) -> u64 {
+        self.0.begun.load(Ordering::SeqCst) + 1
+    }
+
+    /// The last reading that has ended.
+    pub(crate) fn last_reading(&self) -> u64 {
+        self.0.ended.load(Ordering::SeqCst)
     }
 
     /// A client has changed one.

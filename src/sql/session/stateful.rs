@@ -3,8 +3,11 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::effects::Mark;
 use super::session_effects;
+use crate::sql::find::first_word::after_comments;
 use crate::sql::lexer::dialect::Dialect;
+use crate::types::Flavour;
 
 /// A routine, a trigger or a view.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,44 +20,100 @@ pub struct StoredProgram {
 
 /// Names that may run stateful programs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct StatefulNames(HashSet<Vec<u8>>);
+pub struct StatefulNames {
+    stateful: HashSet<Vec<u8>>,
+    /// Those that may leave what no server lists of a session.
+    unlisted: HashSet<Vec<u8>>,
+    /// All.
+    names: HashSet<Vec<u8>>,
+}
+
+/// Names, and the programs that name them.
+type NamedBy = HashMap<Vec<u8>, Vec<Vec<u8>>>;
 
 impl StatefulNames {
     /// Of these programs: those whose own text may do something, and those that name one of them.
     pub fn of(programs: &[StoredProgram], dialect: Dialect) -> Self {
-        // Names, and the programs that name them. Each name is followed once.
-        let mut named_by: HashMap<Vec<u8>, Vec<Vec<u8>>> = HashMap::new();
+        let mut named_by = NamedBy::new();
         let names: HashSet<Vec<u8>> =
             programs.iter().map(|p| p.name.to_ascii_lowercase()).collect();
-        let mut next = Vec::new();
+        let (mut stateful, mut unlisted) = (Vec::new(), Vec::new());
         for program in programs {
             let name = program.name.to_ascii_lowercase();
             let body = &program.body;
-            if body.is_empty() || !session_effects(body, dialect).is_empty() {
-                next.push(name.clone());
+            let effects = session_effects(body, dialect);
+            if body.is_empty() || !effects.is_empty() {
+                stateful.push(name.clone());
+            }
+            // Sequences are MariaDB's alone; a text that is computed may use one.
+            let any = dialect.flavour == Flavour::MariaDb
+                && UNLISTED.iter().any(|mark| effects.has(*mark));
+            if body.is_empty() || any {
+                unlisted.push(name.clone());
             }
             for word in words(body).filter(|word| names.contains(word)) {
                 named_by.entry(word).or_default().push(name.clone());
             }
         }
-        let mut stateful = HashSet::new();
-        while let Some(name) = next.pop() {
-            if stateful.insert(name.clone()) {
-                next.extend(named_by.get(&name).into_iter().flatten().cloned());
-            }
-        }
-        Self(stateful)
+        let stateful = with_callers(stateful, &named_by);
+        Self { stateful, unlisted: with_callers(unlisted, &named_by), names }
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.stateful.is_empty()
     }
 
     /// Whether a text names one, anywhere.
     pub fn are_named_in(&self, text: &[u8]) -> bool {
-        !self.0.is_empty() && words(text).any(|word| self.0.contains(&word))
+        !self.stateful.is_empty() && words(text).any(|word| self.stateful.contains(&word))
     }
+
+    /// Whether one that a text names may leave what no server lists of a session.
+    pub fn leave_more(&self, text: &[u8]) -> bool {
+        words(text).any(|word| self.unlisted.contains(&word))
+    }
+
+    /// Whether the routine is known whose CALL a text is.
+    pub fn know_called(&self, text: &[u8]) -> bool {
+        let Some(called) = after_call(text) else { return false };
+        let mut parts = called.split(|b| *b == b'.').map(<[u8]>::trim_ascii);
+        let plain = |part: &[u8]| {
+            let part = part.strip_prefix(b"`").and_then(|p| p.strip_suffix(b"`")).unwrap_or(part);
+            self.names.contains(&part.to_ascii_lowercase())
+        };
+        let (first, second) = (parts.next(), parts.next());
+        parts.next().is_none() && second.or(first).is_some_and(plain)
+    }
+}
+
+/// What is not in its text, or is not listed by MariaDB.
+const UNLISTED: [Mark; 5] = [
+    Mark::Sequence,
+    Mark::PreparesLiteral,
+    Mark::PreparesComputed,
+    Mark::Execute,
+    Mark::SessionUser,
+];
+
+/// These, and those that name one of them. Each name is followed once.
+fn with_callers(mut next: Vec<Vec<u8>>, named_by: &NamedBy) -> HashSet<Vec<u8>> {
+    let mut all = HashSet::new();
+    while let Some(name) = next.pop() {
+        if all.insert(name.clone()) {
+            next.extend(named_by.get(&name).into_iter().flatten().cloned());
+        }
+    }
+    all
+}
+
+/// The name in a text that is one CALL, up to its parenthesis or the end.
+fn after_call(text: &[u8]) -> Option<&[u8]> {
+    let text = &text[after_comments(text)..];
+    let (call, rest) = text.split_at_checked(4)?;
+    let separated = rest.first().is_some_and(|b| b.is_ascii_whitespace() || *b == b'`');
+    let end = rest.iter().position(|b| matches!(b, b'(' | b';')).unwrap_or(rest.len());
+    (call.eq_ignore_ascii_case(b"call") && separated).then(|| rest[..end].trim_ascii())
 }
 
 /// Words as names are written, in lower case. One with other letters in quotes is several words: its program
@@ -98,5 +157,38 @@ mod tests {
     fn programs_that_name_each_other_come_to_an_end() {
         let programs = [program("a", "CALL b()"), program("b", "CALL a()")];
         assert!(StatefulNames::of(&programs, Dialect::MYSQL).are_named_in(b"CALL a()"));
+    }
+
+    #[test]
+    fn texts_tell_which_programs_leave_more_than_a_server_lists() {
+        let programs = [
+            program("counts", "BEGIN SELECT NEXTVAL(s) INTO @x; END"),
+            program("calls_it", "CALL counts()"),
+            program("runs_text", "EXECUTE IMMEDIATE x"),
+            program("plain", "BEGIN SELECT 1 INTO @x; END"),
+            program("hidden", ""),
+        ];
+        let names = StatefulNames::of(&programs, Dialect::MARIADB);
+        let more = ["counts", "calls_it", "runs_text", "hidden"];
+        for program in &programs {
+            let name = String::from_utf8_lossy(&program.name).into_owned();
+            let text = format!("CALL {name}(1)");
+            assert_eq!(names.leave_more(text.as_bytes()), more.contains(&&*name), "{name}");
+        }
+        assert!(!StatefulNames::of(&programs[..4], Dialect::MYSQL).leave_more(b"CALL runs_text()"));
+        for text in
+            ["CALL plain", "/* a */ call `Plain`(1)", "CALL db . plain (plain)", "CALL`plain`()"]
+        {
+            assert!(names.know_called(text.as_bytes()), "{text}");
+        }
+        for text in [
+            "CALL other(plain)",
+            "CALL plain.other()",
+            "SELECT plain()",
+            "CALL a.b.plain()",
+            "CALL",
+        ] {
+            assert!(!names.know_called(text.as_bytes()), "{text}");
+        }
     }
 }

@@ -25,7 +25,7 @@ const PASSWORD: &str = "the first of its passwords";
 pub(super) fn options(flavour: Flavour) -> &'static [&'static str] {
     match flavour {
         Flavour::MySql => &[],
-        Flavour::MariaDb => &["--performance-schema=ON"],
+        Flavour::MariaDb => &["--performance-schema=ON", "--plugin-load-add=metadata_lock_info"],
     }
 }
 
@@ -133,7 +133,18 @@ impl Ground {
 
     /// The same before a server that suits.
     pub(super) fn before(suited: Suited, size: u32, extra: &[&str]) -> Self {
+        Self::of(suited, size, extra, |_, _| ())
+    }
+
+    /// The same, with something that is there before the proxy.
+    pub(super) fn of(
+        suited: Suited,
+        size: u32,
+        extra: &[&str],
+        prepare: impl FnOnce(&Tenant, &Server),
+    ) -> Self {
         let tenant = Tenant::create(suited.server(), PASSWORD);
+        prepare(&tenant, suited.server());
         let proxy = pooling(suited.server(), size, extra);
         teach(&proxy, &tenant.account);
         Self { proxy, tenant, size: f64::from(size), suited }
@@ -187,6 +198,15 @@ impl Ground {
             ids.iter().all(|id| !left.contains(id)).then_some(())
         });
         ids
+    }
+
+    /// Waits until these and no other reasons keep sessions on their connections.
+    pub(super) fn until_pinned_by(&self, reasons: &[&str]) {
+        eventually("sessions keep their connections for these reasons", || {
+            let pins = self.pins();
+            let is_one = |reason: &&str| pins.iter().any(|p| p.contains(&format!("\"{reason}\"")));
+            (pins.len() == reasons.len() && reasons.iter().all(is_one)).then_some(())
+        });
     }
 
     /// Why sessions keep their connections: reasons with the number of sessions.

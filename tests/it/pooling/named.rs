@@ -3,20 +3,11 @@
 use super::ground::Ground;
 use crate::script::Server;
 use crate::session::Session;
-use crate::stage::{eventually, on_both};
+use crate::stage::on_both;
 
 on_both! {
     a_statement_prepared_in_sql_keeps_the_connection_until_it_is_deallocated
     an_execution_in_sql_counts_as_the_text_that_it_executes
-}
-
-/// Waits until these and no other reasons keep sessions on their connections.
-fn until_pinned_by(ground: &Ground, reasons: &[&str]) {
-    eventually("sessions keep their connections for these reasons", || {
-        let pins = ground.pins();
-        let found = |reason: &&str| pins.iter().any(|pin| pin.contains(&format!("\"{reason}\"")));
-        (pins.len() == reasons.len() && reasons.iter().all(found)).then_some(())
-    });
 }
 
 fn a_statement_prepared_in_sql_keeps_the_connection_until_it_is_deallocated(server: &Server) {
@@ -26,14 +17,14 @@ fn a_statement_prepared_in_sql_keeps_the_connection_until_it_is_deallocated(serv
     session.run("SET @text = 'SELECT 2'");
     session.run("PREPARE s FROM 'SELECT ? + 1'");
     session.run("PREPARE t FROM @text");
-    until_pinned_by(&ground, &["sql_prepare"]);
+    ground.until_pinned_by(&["sql_prepare"]);
     session.run("SET @a = 4");
     assert_eq!(session.value("EXECUTE s USING @a").as_deref(), Some("5"));
-    until_pinned_by(&ground, &["sql_prepare"]);
+    ground.until_pinned_by(&["sql_prepare"]);
     session.run("DEALLOCATE PREPARE t");
-    until_pinned_by(&ground, &["sql_prepare"]);
+    ground.until_pinned_by(&["sql_prepare"]);
     session.run("DROP PREPARE s");
-    until_pinned_by(&ground, &[]);
+    ground.until_pinned_by(&[]);
     other.run("DO 1");
     assert_eq!(session.value("SELECT @a").as_deref(), Some("4"));
 }
@@ -48,16 +39,16 @@ fn an_execution_in_sql_counts_as_the_text_that_it_executes(server: &Server) {
         session.run("DEALLOCATE PREPARE s");
     };
     run(&mut session, "SELECT 7 INTO @x");
-    until_pinned_by(&ground, &[]);
+    ground.until_pinned_by(&[]);
     other.run("SET @x = 1");
     assert_eq!(session.value("SELECT @x").as_deref(), Some("7"));
     run(&mut session, "CREATE TEMPORARY TABLE x SELECT 1");
-    until_pinned_by(&ground, &["temp_table"]);
+    ground.until_pinned_by(&["temp_table"]);
     session.client.reset_connection();
     // A text that is computed is not known.
     session.run("SET @text = 'SELECT 2'");
     session.run("PREPARE s FROM @text");
     session.run("EXECUTE s");
     session.run("DEALLOCATE PREPARE s");
-    until_pinned_by(&ground, &["routine"]);
+    ground.until_pinned_by(&["routine"]);
 }

@@ -88,15 +88,9 @@ b: SHOW WARNINGS
 b: SELECT ROW_COUNT()
 = -1
 
-# Of CALL, within routines, in conditions, in SET.
+# Of CALL, in conditions, in SET.
 c: CALL changes()
 c: SELECT ROW_COUNT()
-= 4
-c: UPDATE t SET v = v + 1
-c: CALL shows()
-= 4; OK
-c: UPDATE t SET v = v + 1
-c: SELECT counted()
 = 4
 c: UPDATE t SET v = v + 1
 c: SET @n = ROW_COUNT()
@@ -111,10 +105,6 @@ c: UPDATE t SET v = v + 1
 c: INSERT INTO t (v) VALUES (ROW_COUNT())
 c: SELECT MAX(v) > 0, ROW_COUNT() FROM t
 = 1 | 1
-c: UPDATE t SET v = v + 1
-c: GET DIAGNOSTICS @r = ROW_COUNT
-c: SELECT @r
-= 5
 
 # Of prepared statements of both kinds.
 d prepare u : UPDATE t SET v = v + ? WHERE id < 3
@@ -153,3 +143,16 @@ d: UPDATE t SET v = v + 1
 d reset
 d: SELECT ROW_COUNT()
 = 0
+
+@end shuffled
+# Within routines, and as GET DIAGNOSTICS has it.
+e: UPDATE t SET v = v + 1
+e: CALL shows()
+= 5; OK
+e: UPDATE t SET v = v + 1
+e: SELECT counted()
+= 5
+e: UPDATE t SET v = v + 1
+e: GET DIAGNOSTICS @r = ROW_COUNT
+e: SELECT @r
+= 5

@@ -1,0 +1,80 @@
+//! ROW_COUNT() and FOUND_ROWS() of a session: what its statements do to them, and who knows them.
+
+use super::lost::{is_single, only_reads_variables};
+use super::pins::Pin;
+use super::results::RowsFound;
+use super::seat::Seat;
+use crate::protocol::cut::LastResult;
+use crate::sql::find::first_word::begins_with;
+use crate::sql::find::words::Back;
+use crate::sql::session::effects::{Mark, SessionEffects};
+
+/// Statements whose rows FOUND_ROWS() counts.
+const QUERIES: [&[u8]; 4] = [b"select", b"with", b"values", b"table"];
+
+impl Seat {
+    /// A statement is about to run. The one after SQL_CALC_FOUND_ROWS may ask for the number in a way in which the
+    /// connection alone can answer; after that the session takes the number along.
+    pub(super) fn note_finding(&mut self, text: &[u8], effects: &SessionEffects) {
+        self.pins.remove(Pin::FoundRows);
+        let has = |mark| effects.has(mark);
+        let query = || begins_with(text, &QUERIES);
+        // One that stores its row says nothing of it.
+        let stores = !effects.variables.is_empty() && query() && !only_reads_variables(text);
+        let unseen = [Mark::CalcFoundRows, Mark::Call, Mark::Execute, Mark::Block].map(has);
+        // The results of several statements on their way are not told apart.
+        let alone = self.if_lost.before.is_some();
+        let before = !alone && self.finding == RowsFound::Unseen;
+        self.finding = if before || stores || unseen.contains(&true) {
+            RowsFound::Unseen
+        } else if has(Mark::Diagnostics) && begins_with(text, &[b"show"]) && !text.contains(&b'(') {
+            // SHOW COUNT(*) WARNINGS is counted.
+            RowsFound::Nothing
+        } else if self.doubts.found_rows && alone && query() && is_single(text) {
+            RowsFound::Rows
+        } else {
+            RowsFound::Perhaps
+        };
+    }
+
+    /// A statement has ended.
+    pub(super) fn take_in_result(&mut self, result: Option<LastResult>) {
+        self.results.take_in(result, self.finding == RowsFound::Nothing);
+        match (self.finding, result) {
+            (RowsFound::Unseen, Some(LastResult::Rows(_) | LastResult::Changed(_))) => {
+                self.doubts.found_rows = true;
+                self.results.found_unseen();
+            }
+            (RowsFound::Rows, Some(LastResult::Rows(_))) => self.doubts.found_rows = false,
+            (
+                RowsFound::Rows | RowsFound::Perhaps | RowsFound::Nothing | RowsFound::Unseen,
+                None | Some(_),
+            ) => {}
+        }
+    }
+
+    /// The server has told it.
+    pub(crate) fn note_found_rows(&mut self, rows: i64) {
+        self.results.found(rows);
+    }
+
+    /// The session has another connection than its last statement had.
+    pub(crate) fn note_move(&mut self) {
+        self.results.moved();
+    }
+
+    /// The client hears an error in place of what the command under way has come to.
+    pub(crate) fn note_failed(&mut self) {
+        self.results.take_in(Some(LastResult::Failed), false);
+    }
+
+    /// Whether the connection does not know the session's last results.
+    pub(crate) fn has_moved(&self) -> bool {
+        [Back::RowCount, Back::FoundRows].iter().any(|back| self.remembered(*back).is_some())
+    }
+
+    /// What the session must remember of its last results, since its connection does not.
+    pub(crate) fn remembered(&self, back: Back) -> Option<i64> {
+        self.results.remembered(back)
+    }
+}
