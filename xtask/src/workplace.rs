@@ -295,9 +295,15 @@ pub(crate) fn let_connections_be_shared(server: &PrivateServer) -> Result<()> {
             "SELECT ON performance_schema.session_connect_attrs",
             "SELECT ON mysql.global_priv",
             "SELECT ON mysql.proc",
+            "SELECT ON performance_schema.threads",
         ],
     };
-    for right in [rights, &["TRIGGER ON *.*"]].concat() {
+    let of_both = [
+        "TRIGGER ON *.*",
+        "SELECT ON performance_schema.user_variables_by_thread",
+        "SELECT ON performance_schema.prepared_statements_instances",
+    ];
+    for right in [rights, &of_both].concat() {
         server.sql(&format!("GRANT {right} TO {to}"))?;
     }
     Ok(())
