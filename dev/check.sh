@@ -41,6 +41,13 @@ cargo test --quiet --locked --test tidy
 say 'tests of tests/support and xtask'
 cargo test --quiet --locked --package lockstead-support --package xtask
 
+if command -v python3 >/dev/null; then
+  say dashboards
+  grafana/generate.py --check
+else
+  say 'dashboards: left out, there is no python3'
+fi
+
 say 'white space'
 # Everything tracked, as a change to an empty tree; Markdown's line breaks apart.
 git diff --check "$(git hash-object -t tree /dev/null)" -- . ':!*.md'

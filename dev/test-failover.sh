@@ -101,14 +101,6 @@ begin_contest() {
   waited 20 'the rival is refused' answered 0 >/dev/null
 }
 
-end_contest() {
-  local i fd
-  for ((i = ${#groups[@]} - 1; i >= 2; i--)); do end "${groups[i]}"; done
-  groups=("${groups[@]:0:2}")
-  for fd in "${sessions[@]}"; do exec {fd}>&-; done
-  sessions=()
-}
-
 # keep WHAT COMMAND...: the command gives the topology another writer; the lock stays.
 keep() {
   local what=$1 epoch began first held=0 at deadline
@@ -136,7 +128,7 @@ keep() {
   waited 20 'the rival gets the lock after its release' answered 0 '^1' >/dev/null
   [ "$(of 5 lockstead_epoch)" = "$(of 4 lockstead_epoch)" ] || die 'one epoch'
   follow_theirs
-  end_contest
+  end_clients 2
 }
 
 # Both proxies follow one writer. Where all nodes take writes, it is the topology's from now on.
@@ -232,7 +224,7 @@ test_cut() {
   topology heal
   topology rejoin --node "$from"
   [ "$(mine)" != mine ] || die 'two holders after the heal'
-  end_contest
+  end_clients 2
 }
 
 test_one() {
@@ -274,14 +266,6 @@ while [ $# -gt 0 ]; do
   shift
 done
 [ ${#names[@]} -gt 0 ] || names=(async-mysql async-mariadb gr-single gr-single:eventual gr-multi:agree:switch:crash galera:agree:switch:crash gr-single:cut galera:cut)
-[ "$(id -u)" -ne 0 ] || need ip iproute2
-bin=${LOCKSTEAD_BIN:-}
-if [ -z "$bin" ]; then
-  cargo build --release --bin lockstead
-  bin=${CARGO_TARGET_DIR:-target}/release/lockstead
-fi
-
-# Network namespaces go with the topology, whatever else comes meanwhile.
-trap 'status=$?; set +e; trap "" HUP INT TERM; [ -z "${name:-}" ] || "$dev/topology.sh" "$name" down "$folder"; (exit "$status"); leave' EXIT
+set_stage
 for one in "${names[@]}"; do test_one "$one"; done
 say 'All as it should be.'

@@ -107,7 +107,7 @@ test_switch() {
     say "  switch, $1"
   fi
   [ "$1" = idle ] || report_sessions "$WRITER_NODE"
-  end_clients
+  end_clients 0
   whole
   [ "$(lost_at "$WRITER_NODE")" -eq 0 ] || die 'a planned switch should lose nothing'
 }
@@ -137,7 +137,7 @@ knock_when_lost() {
 
 test_crash() {
   lose_writer 'SIGKILL' topology crash
-  end_clients
+  end_clients 0
   topology rejoin
   whole
 }
@@ -145,7 +145,7 @@ test_crash() {
 test_lost_tail() {
   lose_writer 'SIGKILL, and the last 0.5 s of its log lost' topology crash --lost 500
   ! may_lose || [ "$(lost_at "$WRITER_NODE")" -gt 0 ] || die 'some writes should be lost'
-  end_clients
+  end_clients 0
   topology rejoin
   whole
 }
@@ -185,7 +185,7 @@ test_cut() {
     say "    after it has rejoined: write: $write; COMMIT of an open transaction: $(hear open 1)"
   fi
   may_lose || [ "$write" != ok ] || die 'a write that waited was thrown away after an OK'
-  end_clients
+  end_clients 0
   whole
   [ "$WRITER_NODE" != "$old" ] || die 'the healed node should not be the writer'
 }
@@ -200,7 +200,7 @@ test_cut_replica() {
   topology heal
   [ "$(hear waits 30)" = ok ] || die 'the commit should go on after the heal'
   say '  a replica cut off: commits wait until it is healed'
-  end_clients
+  end_clients 0
   whole
 }
 

@@ -62,16 +62,7 @@ follow() {
   esac
   [ "$(written)" != "$(port_of_node "$from")" ] || die 'new sessions should be on another node'
   [ "$(grep -c 'another server is the writer' "$tmp/proxy-$name-4.log")" -eq "$((changes += 1))" ] || die 'one line a change'
-  end_clients_here
-}
-
-# The proxy, the first group, goes on.
-end_clients_here() {
-  local i fd
-  for ((i = ${#groups[@]} - 1; i >= 1; i--)); do end "${groups[i]}"; done
-  groups=("${groups[0]}")
-  for fd in "${sessions[@]}"; do exec {fd}>&-; done
-  sessions=()
+  end_clients 1
 }
 
 test_one() {
@@ -94,14 +85,6 @@ for word in "$@"; do
   esac
 done
 [ ${#names[@]} -gt 0 ] || names=(async-mysql gr-single galera)
-[ "$(id -u)" -ne 0 ] || need ip iproute2
-bin=${LOCKSTEAD_BIN:-}
-if [ -z "$bin" ]; then
-  cargo build --release --bin lockstead
-  bin=${CARGO_TARGET_DIR:-target}/release/lockstead
-fi
-
-# Network namespaces go with the topology, whatever else comes meanwhile.
-trap 'status=$?; set +e; trap "" HUP INT TERM; [ -z "${name:-}" ] || "$dev/topology.sh" "$name" down "$folder"; (exit "$status"); leave' EXIT
+set_stage
 for one in "${names[@]}"; do test_one "$one"; done
 say 'All as it should be.'

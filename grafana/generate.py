@@ -279,6 +279,8 @@ SESSIONS = [
             (f"sum {EACH} ({rate('password_memory_unlocked_total')})", WHO + " memory not locked"),
         ], "ops", """Connections that ended while their session did nothing with them; and blocks of memory for passwords
               that the system did not lock.""", steps(warn=0.01)),
+        graph("Moves", [(f"sum by (instance, cluster, sent) ({rate('pool_moves_total')})", WHO + " {{sent}}")], "ops",
+              "Shared connections that got the state of another session, by what was sent."),
     ]),
     ("Traffic", 8, [
         graph("Commands", [(f"sum by (command) ({rate('commands_total')}) > 0", "{{command}}")], "reqps",
@@ -354,6 +356,27 @@ ENGINE = [
               "short", """Rows that named a proxy but no session of it, and were freed: changes of unknown outcome. Sessions that were
               closed because somebody had deleted or changed their lock's row.""",
               steps(warn=1)),
+    ]),
+    ("Other primaries", 8, [
+        graph("Writer", [
+            (f"max by (instance, cluster, backend) ({m('server_writer')})", WHO + " {{backend}} writer"),
+            (f"max by (instance, cluster, backend) ({m('server_up')})", WHO + " {{backend}} up"),
+            (f"sum {EACH} (increase({m('writer_changes_total')}[$__rate_interval]))", WHO + " changes"),
+            (f"max {EACH} ({m('writer_rivals')})", WHO + " rivals"),
+        ], "short", """Servers that take writes, and those that answer, where the configuration lists several; changes of the writer, and
+              further servers that take writes."""),
+        graph("Epoch", [(f"max {EACH} ({m('epoch')})", WHO)], "short",
+              "The epoch of the lock tables. It grows when another server is the primary."),
+        graph("Grace", [
+            (f"max {EACH} ({m('grace_seconds')})", WHO),
+            (f"max {EACH} ({m('failover_lossless')})", WHO + " lossless"),
+        ], "s", "Time until locks are granted in a new epoch; 1 at lossless: it ends when all proxies have followed."),
+        graph("Epochs joined", [
+            (f"sum {EACH} (increase({m('failovers_total')}[$__rate_interval]))", WHO + " joined"),
+            (f"sum by (instance, cluster, result) (increase({m('failover_locks_total')}[$__rate_interval]))",
+             WHO + " {{result}}"),
+            (f"max {EACH} ({m('failover_seconds')})", WHO + " time"),
+        ], "short", "Epochs that a proxy has joined; locks that it kept, and lost; the time that the last one took."),
     ]),
 ]
 

@@ -100,11 +100,11 @@ lost_at() {
   command cut -d ' ' -f 2 "$tmp/acknowledged" | sort | comm -23 - "$tmp/there" | wc -l
 }
 
-# end_clients: all load and sessions.
+# end_clients COUNT: all load and sessions, but so many groups, which were started first.
 end_clients() {
-  local i fd
-  for ((i = ${#groups[@]} - 1; i >= 0; i--)); do end "${groups[i]}"; done
-  groups=()
+  local i fd keep=$1
+  for ((i = ${#groups[@]} - 1; i >= keep; i--)); do end "${groups[i]}"; done
+  groups=("${groups[@]:0:keep}")
   for fd in "${sessions[@]}"; do exec {fd}>&-; done
   sessions=()
   row=$((row + 10000))

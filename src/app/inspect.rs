@@ -15,7 +15,7 @@ use crate::store::meta::Meta;
 use crate::store::rights::Rights;
 use crate::store::schema::{Installed, VERSION, upgrades};
 use crate::store::sessions::ConnectionIds;
-use crate::store::writability::Membership;
+use crate::store::writability::{ANSWER, Membership};
 use crate::types::{BackendId, Flavour, version_number};
 
 /// Facts about the store that the start needs.
@@ -193,9 +193,6 @@ async fn in_cluster(conn: &mut StoreConnection, schema: &str) -> Result<Failover
     }
     Ok(FailoverMode::Lossless)
 }
-
-/// How long a server may take to say whether it takes writes.
-const ANSWER: Duration = Duration::from_secs(2);
 
 /// The tables belong to another server. A warning if this one may be taken for the primary.
 async fn judge_foreign(

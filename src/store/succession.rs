@@ -5,7 +5,6 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::change_rows::{padded, table, values};
 use super::changes::{GrantAttempt, LockChange, Precedence};
@@ -17,6 +16,7 @@ use super::proxies::join;
 use super::quoting::{literal, numbers};
 use super::rows::{ProxyRow, column};
 use super::statement::ParameterizedSql;
+use super::writability::ANSWER;
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
 use crate::types::{ConnectionId, Flavour, ProxyId};
@@ -35,9 +35,6 @@ pub struct CarriedLock {
     /// user@host.
     pub owner: Arc<[u8]>,
 }
-
-/// How long a server may take to say whether it takes writes.
-const ANSWER: Duration = Duration::from_secs(2);
 
 /// Locks that one statement carries over.
 pub const CARRIED: usize = 256;

@@ -76,6 +76,9 @@ impl Writability {
     }
 }
 
+/// How long a server may take to say whether it takes writes, where nothing else waits.
+pub const ANSWER: Duration = Duration::from_secs(2);
+
 impl StoreConnection {
     /// Asks the server whether it takes writes. After an error the connection is of no use.
     pub async fn writability(&mut self, limit: Duration) -> Result<Writability, StoreError> {

@@ -5,15 +5,13 @@
 //! before an epoch was opened is in the tables there, and the grace need not wait for others
 //! (docs/adr/0030-clusters.md).
 
-use std::time::Duration;
-
 use super::incarnation::Incarnation;
 use crate::servers::writer::Writer;
 use crate::store::connection::{StoreConnection, StoreError};
 use crate::store::identity::Foreign;
 use crate::store::proxies::Renewal;
 use crate::store::rows::ProxyState;
-use crate::store::writability::Membership;
+use crate::store::writability::{ANSWER, Membership};
 
 /// Why no epoch is opened on the member of a cluster that answers; `None`: nothing is against it, or it is in no cluster.
 pub(in crate::engine) async fn stays(
@@ -37,9 +35,6 @@ pub(in crate::engine) async fn stays(
 const UNLISTED: &str = "it is a member of a cluster, and `backend` has no other member: list all of them, so that all proxies \
                         agree on one";
 
-/// How long a server may take to say whether it takes writes.
-const ANSWER: Duration = Duration::from_secs(2);
-
 /// Whether all that was registered where this proxy renewed its lease last, in `cluster`, is on this server.
 pub(in crate::engine) fn is_lossless(
     writer: &Writer,
@@ -57,6 +52,8 @@ pub(in crate::engine) fn all_came(me: &Incarnation, renewal: &Renewal) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::engine::lease::incarnation::GrantWait;
     use crate::store::meta::Meta;
