@@ -11,7 +11,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-use crate::launch::{Launched, run};
+use crate::launch::{Launched, SERVE, run};
 use crate::own_server::flavour_of;
 use crate::proxy::fresh_schema;
 use crate::script::{Flavour, Server};
@@ -263,7 +263,7 @@ fn no_impostor_learns_the_lock_tables_account(server: &Server) {
                 (format!("127.0.0.1:{}", impostor.port), keeper.store(impostor.port));
             let place = ["--backend", &backend, "--store", &store, "--state-dir", "off"];
             let place = [&place[..], &["--store-tls", mode, "--backend-tls-ca", &ca]].concat();
-            for command in [&["check"][..], &["serve"], &["doctor"], &["schema", "install"]] {
+            for command in [&["check"][..], &SERVE, &["doctor"], &["schema", "install"]] {
                 let done = run(&[command, &place].concat());
                 assert!(!done.status.success(), "{command:?}");
             }

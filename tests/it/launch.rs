@@ -8,6 +8,9 @@ use lockstead_support::launch::{command, durable_by_default};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_lockstead");
 
+/// A start that another of the same moment is not in the way of: any free port, and no pages.
+pub(crate) const SERVE: [&str; 5] = ["serve", "--listen", "127.0.0.1:0", "--http", "off"];
+
 /// A proxy that was started with a backend and a store of its own; killed when dropped.
 pub(crate) struct Launched {
     pub(crate) port: u16,

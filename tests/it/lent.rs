@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use crate::cli::text;
-use crate::launch::{Launched, run};
+use crate::launch::{Launched, SERVE, run};
 use crate::own_server::{OwnServer, SharedServers, flavour_of};
 use crate::proxy::fresh_schema;
 use crate::script::{Flavour, Server};
@@ -164,8 +164,7 @@ fn modes_that_need_the_ids_are_refused_at_the_start(server: &Server) {
         let said = text(&checked);
         assert!(said.contains("connection ids  FAILED: ") && said.contains(why), "{said}");
         assert_eq!(checked.status.code(), Some(1));
-        let listen = ["serve", "--listen", "127.0.0.1:0"];
-        let started = run(&[&listen[..], &place, options].concat());
+        let started = run(&[&SERVE[..], &place, options].concat());
         let said = text(&started);
         assert!(said.contains("lends the server's connections") && said.contains(why), "{said}");
     }

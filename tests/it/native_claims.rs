@@ -13,7 +13,7 @@ use lockstead::types::{BackendId, ConnectionId, ProxyId};
 
 use crate::cli::text;
 use crate::invariants::{FLOOR, Store, acquire, agree, hex, key, live, release};
-use crate::launch::run;
+use crate::launch::{SERVE, run};
 use crate::own_server::{OwnServer, flavour_of};
 use crate::proxy::{Proxy, fresh_schema};
 use crate::script::{Flavour, Server};
@@ -544,8 +544,8 @@ fn tables_of_version_1_are_upgraded_while_their_proxies_run(server: &Server) {
         for sql in left {
             store.sql(sql);
         }
-        for command in ["check", "serve"] {
-            let output = run(&[&[command], &place[..]].concat());
+        for command in [&["check"][..], &SERVE] {
+            let output = run(&[command, &place[..]].concat());
             let said = text(&output);
             assert_eq!(output.status.code(), Some(1), "{said}");
             assert!(said.contains("has version 1, this build needs 2"), "{said}");

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use rcgen::{CertificateParams, KeyPair};
 
 use crate::cli::text;
-use crate::launch::{program, run};
+use crate::launch::{SERVE, program, run};
 use crate::own_server::{OwnServer, flavour_of};
 use crate::proxy::{Proxy, free_port, fresh_schema};
 use crate::script::{Flavour, Server};
@@ -164,8 +164,8 @@ fn requirements_that_the_server_lacks_for_a_mode_are_reported(server: &Server) {
     let place = ["--backend", &backend, "--store", &store, "--state-dir", "off"];
     let say = |words: &[&str]| run(&[words, &place[..]].concat());
     for mode in ["coexist", "durable"] {
-        for command in ["check", "serve"] {
-            let output = say(&[command, "--mode", mode]);
+        for command in [&["check"][..], &SERVE] {
+            let output = say(&[command, &["--mode", mode]].concat());
             assert_eq!(output.status.code(), Some(1), "{}", text(&output));
             let said = text(&output);
             assert!(said.contains("binlog_format is STATEMENT"), "{said}");

@@ -159,13 +159,14 @@ impl Service {
             return;
         };
         let hold = LocalHold::new(token, &waiter.claim, outcome.run);
+        // Before the answer, so that a client that has it finds the lock counted.
+        events::granted(&self.metrics, key, token, &waiter);
         // Not past the deadline, though the keeper may be about to move it on: then the row is
         // given back, and its waiter waits on.
         let grant = Grant { token, proxy: outcome.writer.proxy };
         let heard = outcome.vouched && waiter.answer(Acquired::Granted(grant));
         state.held = Some(hold);
         state.remote = None;
-        events::granted(&self.metrics, key, token, &waiter);
         if !heard {
             state.release = Some(PendingRelease { token, done: None });
         }
