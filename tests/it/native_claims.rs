@@ -152,12 +152,12 @@ fn a_session_without_the_servers_lock_changes_nothing(server: &Server) {
 
 /// A claim that waits for the row while its session lets go, and the next one's claim is on the way.
 fn a_claim_is_judged_when_it_has_the_row(server: &Server) {
-    late_claim(server, None);
+    late_claim(server, |_, name, id, session| claim(name, id, session));
 }
 
 /// The same where the row is the proxy's own, and a statement of less work changes it.
 fn a_lone_claim_after_one_of_the_same_proxy_is_judged_like_any_other(server: &Server) {
-    late_claim(server, Some("UPDATE"));
+    late_claim(server, claim_after);
     let k = &*own_name();
     let mut store = Store::new(server);
     let (one, two) = (store.join(1), store.join(2));
@@ -198,46 +198,43 @@ fn a_lone_claim_after_one_of_the_same_proxy_is_judged_like_any_other(server: &Se
     assert_eq!(won(result, &one, &last).want, 2);
 }
 
-/// A claim waits for the row, in a statement of this kind, while its session lets go.
-fn late_claim(server: &Server, kind: Option<&str>) {
+/// A claim, which knows the token of the one before, waits for the row while its session lets go.
+fn late_claim(server: &Server, claim_of: fn(u64, &str, u64, &Session) -> LockChange) {
     let k = &*own_name();
     let mut store = Store::new(server);
+    let mut root = server.root();
     let one = store.join(1);
     let mut a = Session::at(server.port);
     a.lock(k);
     let held = claim(k, 10, &a);
     let token = won(store.run_one(&one, held.clone()), &one, &held).token;
     let schema = store.url.schema.clone();
-    let connection = store.conn.id();
     for attempt in 1.. {
         a.run(&format!("DO RELEASE_LOCK('{k}')"));
         a.lock(k);
         let mut blocker = Session::at(server.port);
         blocker.run("BEGIN");
         blocker.run(&format!("UPDATE {schema}.locks SET owner='blocked'"));
-        let late = match kind {
-            Some(_) => claim_after(token, k, 100 + attempt, &a),
-            None => claim(k, 100 + attempt, &a),
-        };
+        let late = claim_of(token, k, 100 + attempt, &a);
+        let statement = format!(
+            "SELECT info FROM {} WHERE id={} AND info IS NOT NULL",
+            root.processes(),
+            store.conn.id()
+        );
         let result = std::thread::scope(|scope| {
             let store = &mut store;
             let late = scope.spawn(|| {
                 let Store { runtime, conn, .. } = store;
                 runtime.block_on(conn.run_batch(&one, &[late], &Others::default()))
             });
-            let mut root = server.root();
-            let sql = format!(
-                "SELECT COUNT(*) FROM information_schema.processlist WHERE id={connection} AND info LIKE '{}%'",
-                kind.unwrap_or("INSERT")
-            );
-            // Its first look at the server is long over then.
-            let mut since = None;
+            // Nothing else keeps it in one statement for so long.
+            let mut last = (Vec::new(), Instant::now());
             eventually("the claim waits for the row", || {
-                let waits = root.column(&sql) != ["0"];
-                since = since.filter(|_| waits).or(waits.then(Instant::now));
-                let long =
-                    since.is_some_and(|at: Instant| at.elapsed() > Duration::from_millis(100));
-                (long || late.is_finished()).then_some(())
+                let now = root.column(&statement);
+                if now != last.0 || now.is_empty() {
+                    last = (now, Instant::now());
+                }
+                (last.1.elapsed() > Duration::from_millis(100) || late.is_finished()).then_some(())
             });
             a.unlock(k);
             blocker.run("COMMIT");
