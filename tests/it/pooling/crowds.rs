@@ -1,7 +1,7 @@
 //! Many sessions over few connections.
 
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::ground::Ground;
@@ -72,17 +72,27 @@ fn a_thousand_sessions_hold_locks_over_four_connections(server: &Server) {
     assert_eq!(ground.server().root().column(&left), [""; 0]);
 }
 
-/// Asks again and again until it is over; how often.
-fn ask(session: &mut Session, n: usize, over: &AtomicBool) -> u32 {
+/// What the clients of a crowd know of each other.
+#[derive(Default)]
+struct Fairness {
+    /// Clients that have had an answer.
+    served: AtomicUsize,
+    over: AtomicBool,
+}
+
+/// Asks again and again until it is over; how often it was answered while all others asked, too. While some clients'
+/// threads have not begun, the others wait for fewer.
+fn ask(session: &mut Session, n: usize, fairness: &Fairness) -> u32 {
     let sql = format!("SELECT v FROM t WHERE id = {n}");
+    let mut answer = || assert_eq!(session.value(&sql), Some(format!("{}", n * 2)));
+    answer();
+    fairness.served.fetch_add(1, Ordering::Relaxed);
     let mut count = 0;
-    loop {
-        assert_eq!(session.value(&sql), Some(format!("{}", n * 2)));
-        count += 1;
-        if over.load(Ordering::Relaxed) {
-            return count;
-        }
+    while !fairness.over.load(Ordering::Relaxed) {
+        answer();
+        count += u32::from(fairness.served.load(Ordering::Relaxed) == CROWD);
     }
+    count
 }
 
 fn a_thousand_clients_are_served_alike_by_sixteen_connections(server: &Server) {
@@ -94,9 +104,9 @@ fn a_thousand_clients_are_served_alike_by_sixteen_connections(server: &Server) {
     let sessions = crowd(&ground);
     ground.until_none_is_surplus();
     // All begin at once: the first would be served often while there are few.
-    let (over, all) = (AtomicBool::new(false), Barrier::new(CROWD + 1));
+    let (fairness, all) = (Fairness::default(), Barrier::new(CROWD + 1));
     let mut counts: Vec<u32> = std::thread::scope(|scope| {
-        let (over, all) = (&over, &all);
+        let (fairness, all) = (&fairness, &all);
         let sessions = sessions.into_iter().flatten().enumerate();
         let asking: Vec<_> = sessions
             .map(|(n, mut session)| {
@@ -104,18 +114,21 @@ fn a_thousand_clients_are_served_alike_by_sixteen_connections(server: &Server) {
                 thread
                     .spawn_scoped(scope, move || {
                         all.wait();
-                        ask(&mut session, n, over)
+                        ask(&mut session, n, fairness)
                     })
                     .expect("a thread")
             })
             .collect();
         all.wait();
-        let end = Instant::now() + Duration::from_secs(4);
-        while Instant::now() < end {
+        let mut end = None;
+        let all_live = || asking.iter().all(|asking| !asking.is_finished());
+        while all_live() && end.is_none_or(|end| Instant::now() < end) {
             at_most(&ground, 16);
             std::thread::park_timeout(Duration::from_millis(100));
+            let all_ask = fairness.served.load(Ordering::Relaxed) == CROWD;
+            end = end.or_else(|| all_ask.then(|| Instant::now() + Duration::from_secs(4)));
         }
-        over.store(true, Ordering::Relaxed);
+        fairness.over.store(true, Ordering::Relaxed);
         asking.into_iter().map(|asking| asking.join().expect("all are answered")).collect()
     });
     counts.sort_unstable();
