@@ -48,6 +48,11 @@ pub(crate) async fn run_text(
         run_kill(cx, &packet, at, &kill).await?;
         return Ok(Answered::Done);
     }
+    if let Some(answer) = cx.server.tell_diagnostics(text) {
+        cx.count(Command::QUERY);
+        cx.send_client(&answer)?;
+        return Ok(Answered::Done);
+    }
     let mut statement = classify_text(cx, text).await?;
     if matches!(statement, Statement::NoCall | Statement::PerhapsLists)
         && cx.server.knows_better(text)

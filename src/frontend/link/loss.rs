@@ -134,6 +134,9 @@ impl Link {
             return None;
         }
         (seat.pins, seat.doubts) = (pins, doubts);
+        if loss != Loss::Unnoticed {
+            seat.forget_diagnostics();
+        }
         if asked {
             seat.note_failed();
         }

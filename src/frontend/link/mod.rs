@@ -12,6 +12,7 @@ pub(super) mod reply;
 mod account;
 mod audit;
 mod carried;
+mod diagnostics;
 mod discard;
 mod exchange;
 pub(super) mod from_client;

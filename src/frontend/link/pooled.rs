@@ -157,7 +157,8 @@ impl Link {
 
     /// The session is between two commands: gives its connection back if it is wanted.
     pub(crate) async fn rest(&mut self) -> Result<(), CloseReason> {
-        let free = self.inbox.is_empty() && (self.is_free() || self.may_be_audited());
+        let free = self.inbox.is_empty()
+            && (self.is_free() || self.may_be_audited() || self.may_take_diagnostics());
         let Some(seat) = &mut self.seat else { return Ok(()) };
         seat.look_at_secrets();
         seat.show_pins();
@@ -178,6 +179,9 @@ impl Link {
     /// Gives the connection back, if nothing ties the session to it, after the server has told what it
     /// does not report.
     pub(crate) async fn leave(&mut self) -> Result<(), CloseReason> {
+        if self.may_take_diagnostics() {
+            self.take_diagnostics().await?;
+        }
         if !(self.is_free() || self.may_be_audited() && self.audit().await?) {
             return Ok(());
         }
@@ -284,6 +288,7 @@ impl Link {
         begins_with(text, &[b"kill"])
             || names_connection(text)
             || (seat.has_moved() && asks_for_counts(text))
+            || seat.asks_for_diagnostics(text)
     }
 
     /// Whether the server may end a statement with this text after a time of its own.

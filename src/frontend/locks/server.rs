@@ -102,6 +102,8 @@ pub(crate) trait Server: Send {
     fn knows_better(&self, text: &[u8]) -> bool;
     /// What the session remembers of its last results, since its connection does not.
     fn remembered(&self, back: Back) -> Option<i64>;
+    /// The answer to a text that asks for warnings or errors which the session took along.
+    fn tell_diagnostics(&mut self, text: &[u8]) -> Option<Vec<u8>>;
     /// Whether the connection ends before locks of this incarnation are freed for another proxy.
     fn answers_for(&self, proxy: ProxyId) -> bool;
     /// Another session needs the connection.
@@ -256,6 +258,10 @@ impl Server for Link {
 
     fn remembered(&self, back: Back) -> Option<i64> {
         self.remembered(back)
+    }
+
+    fn tell_diagnostics(&mut self, text: &[u8]) -> Option<Vec<u8>> {
+        self.tell_diagnostics(text)
     }
 
     fn answers_for(&self, proxy: ProxyId) -> bool {

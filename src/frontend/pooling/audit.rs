@@ -17,7 +17,7 @@ use crate::store::session_lists::SessionLists;
 use crate::types::Flavour;
 
 /// What may be over without a report.
-const AUDITED: [Pin; 3] = [Pin::Routine, Pin::TempTable, Pin::OneShotValue];
+pub(super) const AUDITED: [Pin; 3] = [Pin::Routine, Pin::TempTable, Pin::OneShotValue];
 
 /// Statements after which it may be over, or there may be more.
 const NEWS: [Mark; 7] = [

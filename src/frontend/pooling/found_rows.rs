@@ -75,6 +75,6 @@ impl Seat {
 
     /// What the session must remember of its last results, since its connection does not.
     pub(crate) fn remembered(&self, back: Back) -> Option<i64> {
-        self.results.remembered(back)
+        self.results.remembered(back).or_else(|| self.diagnostics.as_ref()?.number(back))
     }
 }

@@ -93,7 +93,7 @@ impl Seat {
             let follows = self.statements.answered(statement, &self.state, doubt);
             self.note_tied(follows);
             if statement.is_some_and(|statement| statement.warns) {
-                self.pins.add(Pin::Diagnostics);
+                self.note_diagnostics();
             }
         }
         self.pin_statements();
@@ -180,7 +180,7 @@ impl Seat {
         counter.inc();
         if outcome.is_err() {
             self.results.take_in(Some(LastResult::Failed), false);
-            self.pins.add(Pin::Diagnostics);
+            self.note_diagnostics();
         }
         self.statements.brought(id, outcome);
         self.pin_statements();

@@ -51,6 +51,16 @@ impl LastResults {
         self.forgotten.row_count = false;
     }
 
+    /// The client has had rows of which the connection does not know; `found`: so many for FOUND_ROWS().
+    pub(crate) fn tell_rows(&mut self, found: Option<i64>) {
+        self.row_count = -1;
+        self.forgotten.row_count = true;
+        if let Some(rows) = found {
+            self.found_rows = rows;
+            self.forgotten.found_rows = true;
+        }
+    }
+
     /// The server has told FOUND_ROWS().
     pub(crate) fn found(&mut self, rows: i64) {
         self.found_rows = rows;

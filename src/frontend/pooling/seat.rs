@@ -7,6 +7,7 @@ use super::audit_notes::AuditNotes;
 use super::bound::reads_variables;
 use super::capture::Doubts;
 use super::changes::Changes;
+use super::diagnostics::Diagnostics;
 use super::lost::{IfLost, is_single, only_reads_variables};
 use super::named::NamedTexts;
 use super::pins::{Pin, Pins};
@@ -96,6 +97,12 @@ pub(crate) struct Seat {
     /// A client that hears EOF packets has had rows since the server was last asked, and they may come from what has
     /// changed the session: only the next OK tells.
     pub rows_may_hide: bool,
+    /// Warnings and errors of its last statement, if it took them along.
+    pub(super) diagnostics: Option<Box<Diagnostics>>,
+    /// The next statement finds none of them.
+    pub(super) diagnostics_spent: bool,
+    /// They cannot be taken along.
+    pub(super) diagnostics_stay: bool,
     /// Its last results.
     pub(super) results: LastResults,
     /// Its connection was another account's before: it may have kept something of that one, and goes to nobody.
@@ -190,6 +197,9 @@ impl Seat {
             leaves_reports: false,
             reports_late: false,
             rows_may_hide: true,
+            diagnostics: None,
+            diagnostics_spent: false,
+            diagnostics_stay: false,
             results: LastResults::default(),
             if_lost: IfLost { goes_on, ..IfLost::default() },
             foreign: false,
@@ -212,10 +222,7 @@ impl Seat {
             !effects.is_empty() || text.contains(&b'(') || !self.state.characteristics.is_empty();
         self.stays =
             looks_back(effects) || self.flavour == Flavour::MySql && reads_variables(text, effects);
-        if self.pins.has(Pin::Diagnostics) && !has(Mark::Diagnostics) && self.clears(text, effects)
-        {
-            self.pins.remove(Pin::Diagnostics);
-        }
+        self.note_asking(text, effects);
         // It may set system variables, of which some servers report no name.
         let sets = begins_with(text, &[b"set"]);
         self.explained = !effects.is_empty() || sets;
@@ -254,7 +261,7 @@ impl Seat {
     }
 
     /// Whether a statement empties the list of warnings. MariaDB keeps it where no table is used.
-    fn clears(&self, text: &[u8], effects: &SessionEffects) -> bool {
+    pub(super) fn clears(&self, text: &[u8], effects: &SessionEffects) -> bool {
         if self.flavour == Flavour::MySql {
             return true;
         }
@@ -271,7 +278,7 @@ impl Seat {
     pub(crate) fn take_in(&mut self, reported: &Reported) {
         self.doubts.insert_id |= reported.insert_id;
         if reported.warned {
-            self.pins.add(Pin::Diagnostics);
+            self.note_diagnostics();
         }
         self.take_in_result(reported.result);
         let named = |change: &SessionChange| {
@@ -331,7 +338,7 @@ impl Seat {
         self.note_created(!ending.is_error());
         match ending {
             Ending::Ok { warnings: 1.., .. } | Ending::Err { .. } => {
-                self.pins.add(Pin::Diagnostics);
+                self.note_diagnostics();
             }
             Ending::Ok { .. } | Ending::Plain => {}
         }
@@ -364,6 +371,7 @@ impl Seat {
         let found_rows = self.doubts.found_rows;
         self.doubts = Doubts { found_rows, ..Doubts::after_reset(self.flavour) };
         self.pins.reset();
+        self.forget_diagnostics();
         self.forget_audits();
         self.statements.clear(self.state.schema.is_some());
         self.show_statements();

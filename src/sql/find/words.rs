@@ -117,6 +117,13 @@ pub fn names_connection(text: &[u8]) -> bool {
     names_any(text, Back::is_id)
 }
 
+impl Back {
+    /// Whether a text names it.
+    pub fn is_in(self, text: &[u8]) -> bool {
+        names_any(text, |back| back == self)
+    }
+}
+
 fn names_any(text: &[u8], which: impl Fn(Back) -> bool) -> bool {
     memchr::memchr_iter(b'_', text).any(|at| {
         Back::ALL.into_iter().filter(|back| which(*back)).any(|back| {

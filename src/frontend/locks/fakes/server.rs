@@ -116,6 +116,10 @@ impl Server for ScriptedServer {
         None
     }
 
+    fn tell_diagnostics(&mut self, _: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
+
     fn answers_for(&self, _: ProxyId) -> bool {
         true
     }

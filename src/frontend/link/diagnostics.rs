@@ -1,0 +1,63 @@
+//! Has the server tell the warnings and errors that the session takes along.
+
+use std::time::Duration;
+
+use super::Link;
+use super::close_reason::CloseReason;
+use super::reply::Reply;
+use crate::frontend::pooling::diagnostics::{COUNTS, Diagnostics, LISTS};
+use crate::protocol::packet;
+
+/// A client that asks for warnings does so with its next statement, and in more ways than the session could answer
+/// elsewhere. After this time it has gone on.
+const SOON: Duration = Duration::from_secs(1);
+
+impl Link {
+    /// Whether only warnings or errors tie the session to its connection, of which its client has not asked soon.
+    pub(super) fn may_take_diagnostics(&self) -> bool {
+        self.seat.as_ref().is_some_and(|seat| seat.may_take_diagnostics())
+            && self.does_nothing()
+            && self.server.used().elapsed() >= SOON
+    }
+
+    /// Asks for them, and they tie the session no more, unless there are too many.
+    pub(super) async fn take_diagnostics(&mut self) -> Result<(), CloseReason> {
+        let counts = self.ask_for_warnings(COUNTS).await?;
+        let numbers: Vec<i64> = counts.iter().filter_map(number).collect();
+        if !self.seat.as_mut().is_some_and(|seat| seat.note_numbers(&numbers)) {
+            return Ok(());
+        }
+        let lists = self.ask_for_warnings(LISTS).await?;
+        let fine = !lists.iter().any(Reply::is_error);
+        let replies = counts.into_iter().chain(lists).map(|reply| reply.bytes.into_boxed_slice());
+        let replies = replies.collect::<Vec<_>>().try_into();
+        let numbers = numbers.try_into().ok().filter(|_| fine);
+        let diagnostics = numbers.zip(replies.ok()).and_then(|(n, r)| Diagnostics::new(n, r));
+        if let Some(seat) = &mut self.seat {
+            seat.take_diagnostics(diagnostics);
+            // Its connection has heard questions that are not the session's.
+            seat.note_move();
+        }
+        Ok(())
+    }
+
+    async fn ask_for_warnings(&mut self, questions: [&str; 2]) -> Result<Vec<Reply>, CloseReason> {
+        let packets = questions.map(|text| packet::query(text.as_bytes(), self.capabilities));
+        let replies = self.exchange_all(&packets).await?;
+        // Reports that come late are the session's.
+        let mut reported = self.server.take_reported();
+        (reported.result, reported.warned) = (None, false);
+        self.take_in_reported(&reported);
+        Ok(replies)
+    }
+
+    /// The answer to a text that asks for warnings or errors which the session took along.
+    pub(crate) fn tell_diagnostics(&mut self, text: &[u8]) -> Option<Vec<u8>> {
+        self.seat.as_mut()?.tell_diagnostics(text, self.status)
+    }
+}
+
+/// The number that a reply has.
+fn number(reply: &Reply) -> Option<i64> {
+    std::str::from_utf8(reply.values()?.first()?.as_deref()?).ok()?.parse().ok()
+}

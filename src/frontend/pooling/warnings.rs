@@ -1,0 +1,83 @@
+//! Warnings and errors of a session's last statement: whether they tie it to its connection.
+
+use super::audit::AUDITED;
+use super::diagnostics::{Diagnostics, is_count, question};
+use super::pins::Pin;
+use super::seat::Seat;
+use crate::protocol::status::Status;
+use crate::sql::find::first_word::begins_with;
+use crate::sql::find::words::Back;
+use crate::sql::session::effects::{Mark, SessionEffects};
+use crate::types::Flavour;
+
+/// So many are taken along. More might be large.
+const MOST: i64 = 64;
+
+impl Seat {
+    /// A statement has left some.
+    pub(super) fn note_diagnostics(&mut self) {
+        self.forget_diagnostics();
+        self.pins.add(Pin::Diagnostics);
+    }
+
+    /// There are none any more.
+    pub(crate) fn forget_diagnostics(&mut self) {
+        (self.diagnostics, self.diagnostics_spent, self.diagnostics_stay) = (None, false, false);
+        self.pins.remove(Pin::Diagnostics);
+    }
+
+    /// A statement is about to run, which may clear them.
+    pub(super) fn note_asking(&mut self, text: &[u8], effects: &SessionEffects) {
+        if self.diagnostics_spent {
+            self.forget_diagnostics();
+        }
+        let asks = effects.has(Mark::Diagnostics);
+        if !asks && self.clears(text, effects) {
+            self.forget_diagnostics();
+        }
+        // On MySQL SELECT finds them once.
+        let shows = begins_with(text, &[b"show", b"get"]);
+        self.diagnostics_spent =
+            self.diagnostics.is_some() && asks && !shows && self.flavour == Flavour::MySql;
+    }
+
+    /// Whether they tie the session to its connection, and can be taken along, as far as is known.
+    pub(crate) fn may_take_diagnostics(&self) -> bool {
+        let mut others = self.pins;
+        others.remove(Pin::Diagnostics);
+        for pin in AUDITED {
+            others.remove(pin);
+        }
+        self.pins.has(Pin::Diagnostics) && others.is_empty() && !self.diagnostics_stay
+    }
+
+    /// Whether so many can be taken along. If not, the session stays.
+    pub(crate) fn note_numbers(&mut self, numbers: &[i64]) -> bool {
+        self.diagnostics_stay = numbers.len() != 2 || numbers.iter().any(|number| *number > MOST);
+        !self.diagnostics_stay
+    }
+
+    /// The session takes them along; `None`: they are too large, and it stays.
+    pub(crate) fn take_diagnostics(&mut self, diagnostics: Option<Diagnostics>) {
+        self.diagnostics_stay = diagnostics.is_none();
+        self.pins.set(Pin::Diagnostics, diagnostics.is_none());
+        self.diagnostics = diagnostics.map(Box::new);
+    }
+
+    /// Whether a text asks for what the session took along.
+    pub(crate) fn asks_for_diagnostics(&self, text: &[u8]) -> bool {
+        // MySQL prepares no statement that names these variables, so none could be rewritten.
+        let variables = self.flavour == Flavour::MariaDb;
+        let names = |back: &Back| variables && back.is_in(text);
+        self.diagnostics.is_some()
+            && (question(text).is_some() || [Back::Warnings, Back::Errors].iter().any(names))
+    }
+
+    /// The answer to a text that is one of the questions, from what the session took along. `status`: as it is now.
+    pub(crate) fn tell_diagnostics(&mut self, text: &[u8], status: Status) -> Option<Vec<u8>> {
+        let nth = question(text)?;
+        let answer = self.diagnostics.as_ref()?.answer(nth, status)?;
+        self.results.tell_rows(is_count(nth).then_some(1));
+        Some(answer)
+    }
+}
