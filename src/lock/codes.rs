@@ -289,16 +289,6 @@ pub fn interrupted() -> ErrorReply {
     ErrorReply { code: 1317, state: "70100", message: "Query execution was interrupted".into() }
 }
 
-/// What a server says to a session that KILL has ended in the middle of a statement.
-pub fn killed(flavour: Flavour) -> ErrorReply {
-    match flavour {
-        Flavour::MySql => interrupted(),
-        Flavour::MariaDb => {
-            ErrorReply { code: 1927, state: "70100", message: "Connection was killed".into() }
-        }
-    }
-}
-
 /// ER_CLIENT_INTERACTION_TIMEOUT: what MySQL says to a session that was idle for too long. MariaDB says nothing.
 pub fn inactive() -> ErrorReply {
     ErrorReply {

@@ -42,10 +42,12 @@ pub(crate) fn trials(proxies: &Arc<Proxies>) -> Vec<Trial> {
         let flavours = script.header.flavours();
         for (index, flavour) in flavours.iter().copied().enumerate() {
             let recorded = Arc::default();
-            let shuffles = script.folder.as_deref() == Some("pooling");
-            let mut extra = if shuffles { Pass::SHUFFLED.to_vec() } else { Vec::new() };
+            let of_pooling = script.folder.as_deref() == Some("pooling");
+            let mut extra = if script.later { Vec::new() } else { Pass::SHUFFLED.to_vec() };
             extra.push(Pass::Coexist);
-            extra.retain(|pass| every || turns.has(*pass, place, (index, flavours.len())));
+            extra.retain(|pass| {
+                every || turns.has(*pass, place, (index, flavours.len()), of_pooling)
+            });
             for pass in script.header.passes(every && !script.later, &extra) {
                 let (script, recorded) = (Arc::clone(&script), Arc::clone(&recorded));
                 cases.push(Case { script, flavour, pass, recorded, proxies: Arc::clone(proxies) });
@@ -68,12 +70,21 @@ impl Turns {
         Self(turn.map(|turn| turn.parse().expect("LOCKSTEAD_TURN is a number")))
     }
 
-    /// Whether a script, by its place among them, is in a pass at the server `index` of `servers`.
-    fn has(&self, pass: Pass, place: usize, (index, servers): (usize, usize)) -> bool {
+    /// Whether a script, by its place among them, is in a pass at the server `index` of `servers`. `of_pooling`: it is
+    /// about what moves.
+    fn has(
+        &self,
+        pass: Pass,
+        place: usize,
+        (index, servers): (usize, usize),
+        of_pooling: bool,
+    ) -> bool {
         let turn = place + self.0.unwrap_or_default();
         let here = servers == 1 || index == turn % 2;
-        let among_four = turn / 2 % 4;
+        let (among_four, among_sixteen) = (turn / 2 % 4, turn / 2 % 16);
         match (pass, self.0) {
+            (Pass::Shuffled, _) if !of_pooling => here && among_sixteen == 3,
+            (Pass::Delta, _) if !of_pooling => here && among_sixteen == 11,
             // Even without turns the slowest are at one of the servers.
             (Pass::Shuffled, None) => here && matches!(among_four, 0 | 2),
             (Pass::Delta, None) => here && matches!(among_four, 1 | 3),

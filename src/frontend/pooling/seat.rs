@@ -268,10 +268,11 @@ impl Seat {
         if KEEPS_WARNINGS.iter().any(|mark| effects.has(*mark)) {
             return false;
         }
+        // INTO of a SELECT may be one into variables.
+        let writes = begins_with(text, &[b"insert", b"replace", b"load"]);
         let text = text.to_ascii_lowercase();
-        [&b"from"[..], b"into", b"update", b"table"]
-            .iter()
-            .any(|word| memchr::memmem::find(&text, word).is_some())
+        let has = |word: &&[u8]| memchr::memmem::find(&text, word).is_some();
+        writes || [&b"from"[..], b"update", b"table"].iter().any(has)
     }
 
     /// Takes in what the server has reported.

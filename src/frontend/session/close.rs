@@ -140,7 +140,6 @@ impl Session {
                 codes::fenced(held)
             }
             CloseReason::Drained | CloseReason::Left => codes::draining(),
-            CloseReason::Killed if self.phase.answers() => codes::killed(self.view.flavour()),
             CloseReason::Inactive if self.view.flavour() == Flavour::MySql => codes::inactive(),
             CloseReason::Moved => codes::moved(),
             CloseReason::Revoked(name) => codes::revoked(name),

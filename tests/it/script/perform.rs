@@ -1,10 +1,11 @@
 //! Performing the steps of a script on its sessions.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::accounts::PASSWORD;
 use super::action::{Action, Options, Pace, Step};
-use super::run::{Entry, Reply, Runner, wait_until_blocked};
+use super::run::{Entry, Reply, Runner, UNSEEN, is_unseen, wait_until_blocked};
 use super::server::Root;
 use super::values;
 use crate::wire::{Account, Client, Execute, Param, Response, Shape};
@@ -18,13 +19,23 @@ struct Prepared {
     shows_ids: bool,
 }
 
+/// A response that a session still owes.
+struct Owed {
+    shape: Shape,
+    /// It may show connection ids.
+    shows_ids: bool,
+    /// [`Performance::unseen`] when the statement was sent.
+    unseen: Duration,
+}
+
 /// A script being run: its sessions and what is owed to them.
 pub(crate) struct Performance<'a> {
     runner: &'a Runner<'a>,
     port: u16,
     clients: BTreeMap<String, Client>,
-    /// The response that a session still owes, and whether it may show connection ids.
-    owed: BTreeMap<String, (Shape, bool)>,
+    owed: BTreeMap<String, Owed>,
+    /// How long the script has waited, in all, for sessions that nobody can see waiting.
+    unseen: Duration,
     statements: BTreeMap<(String, String), Prepared>,
     ids: BTreeMap<String, u32>,
     connections: Vec<(String, usize, u32)>,
@@ -38,6 +49,7 @@ impl<'a> Performance<'a> {
             port,
             clients: BTreeMap::new(),
             owed: BTreeMap::new(),
+            unseen: Duration::ZERO,
             statements: BTreeMap::new(),
             ids: BTreeMap::new(),
             connections: Vec::new(),
@@ -80,9 +92,12 @@ impl<'a> Performance<'a> {
         }
         if let Action::Collect = step.action {
             let owed = self.owed.remove(&name);
-            let (shape, shows_ids) =
+            let Owed { shape, shows_ids, unseen } =
                 owed.unwrap_or_else(|| panic!("{name} owes nothing: line {}", step.line));
-            let response = self.client(&name).read_response(shape);
+            let mut response = self.client(&name).read_response(shape);
+            if step.expected_ms == Some(0) {
+                response.took = response.took.saturating_sub(self.unseen.saturating_sub(unseen));
+            }
             return self.record(step, Reply::Response(response), shows_ids);
         }
         assert!(!self.owed.contains_key(&name), "{name} still owes a reply: line {}", step.line);
@@ -96,9 +111,12 @@ impl<'a> Performance<'a> {
             return self.record(step, Reply::Response(response), shows_ids);
         }
         let shape = self.send(step);
-        self.owed.insert(name.clone(), (shape, shows_ids));
+        self.owed.insert(name.clone(), Owed { shape, shows_ids, unseen: self.unseen });
         let seen = (step.pace == Pace::WhenBlocked)
             .then(|| wait_until_blocked(blocked, self.client(&name)));
+        if seen == Some(true) && is_unseen(self.client(&name)) {
+            self.unseen += UNSEEN;
+        }
         self.record(step, Reply::Sent(seen), false);
     }
 

@@ -16,7 +16,7 @@ use crate::wire::{Client, End, Login, Response};
 const TO_BLOCK: Duration = Duration::from_secs(5);
 
 /// How long a statement that cannot be seen waiting is given to answer.
-const UNSEEN: Duration = Duration::from_millis(500);
+pub(super) const UNSEEN: Duration = Duration::from_millis(500);
 
 /// Waits until a session waits in its statement; false when its reply came instead. The server
 /// sees the waits of the proxy's clients too.
@@ -26,9 +26,7 @@ pub(crate) fn wait_until_blocked(root: &mut Root, session: &mut Client) -> bool 
         if session.readable_within(Duration::from_millis(3)) {
             return false;
         }
-        // The server does not know the ids of sessions with shared connections.
-        let shared = session.connection_id() >> 30 == 1;
-        if shared && began.elapsed() > UNSEEN {
+        if is_unseen(session) && began.elapsed() > UNSEEN {
             return true;
         }
         if root.waits(session.connection_id()) {
@@ -36,6 +34,11 @@ pub(crate) fn wait_until_blocked(root: &mut Root, session: &mut Client) -> bool 
         }
     }
     panic!("a statement neither waits nor answers")
+}
+
+/// Whether the server does not know the id of a session, which shares its connections.
+pub(super) fn is_unseen(session: &Client) -> bool {
+    session.connection_id() >> 30 == 1
 }
 
 /// What came back from one step.

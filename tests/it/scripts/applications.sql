@@ -57,6 +57,7 @@ a: SELECT IS_USED_LOCK('db.$Nj')
 # liquibase-sessionlock
 a execute liquibase 'DB.$NLOCK' i:5
 = 1
+@end shuffled
 a execute liquibase_info 'DB.$NLOCK'
 [mysql] = <a> | <a> W1
 [mariadb] = <a> | <a>

@@ -38,6 +38,7 @@ a execute u '$Nk' 2
 = 1; 5
 a execute uu '$Nk' 1 2
 = 1; 5
+@end shuffled mariadb
 a execute t '$Nk' 1
 = <a>
 a execute r '$Nk' 1

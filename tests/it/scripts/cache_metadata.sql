@@ -5,6 +5,7 @@
 @session b caps=+MARIADB_CACHE_METADATA,-DEPRECATE_EOF
 a prepare o : SELECT ?, n FROM (SELECT 1 AS n) t
 a execute o 5
+@end shuffled mysql
 a execute o 'text'
 a prepare g : SELECT GET_LOCK(?,?)
 a execute g '$Nk' 0

@@ -94,6 +94,7 @@ a execute a16 '$Na'
 a execute a17 '$Na'
 = <a>
 a execute a19
+@end shuffled mariadb
 a execute b1 '$Nb' 0 '$Nb'
 = 1 | <a>
 a execute b3 '$Nb' '$N4'

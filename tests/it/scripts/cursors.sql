@@ -59,4 +59,5 @@ a prepare again : SELECT 1
 a execute again
 = 1
 a reset
+@end shuffled mysql
 a execute again

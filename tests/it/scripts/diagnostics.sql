@@ -14,6 +14,7 @@ a: DO GET_LOCK('$Nk',0)
 a: SELECT ROW_COUNT()
 = 0
 a: SELECT RELEASE_LOCK('$Nk')
+@end shuffled mysql
 a: SELECT ROW_COUNT(), FOUND_ROWS(), LAST_INSERT_ID(), @@warning_count, @@error_count
 a: SELECT * FROM t
 a: SELECT GET_LOCK('$Nk',0)
@@ -157,6 +158,7 @@ a: SELECT GET_LOCK('$Nk',0)
 a: CALL counts()
 a: INSERT INTO t (v) VALUES (9)
 a: DO GET_LOCK('$Nk',0)
+@end shuffled mariadb
 a: CALL counts()
 a: PREPARE s FROM 'SELECT ROW_COUNT(), FOUND_ROWS(), @@warning_count'
 a: SELECT 1/0

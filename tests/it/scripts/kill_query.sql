@@ -43,11 +43,13 @@ a: SELECT ROW_COUNT(), FOUND_ROWS()
 a!: SELECT GET_LOCK('$Nk','20abc')
 h: KILL QUERY $ID(a)
 a~0?
+@end shuffled mysql
 a: SHOW WARNINGS
 a: SELECT 1/0
 a!: SELECT GET_LOCK('$Nk',20)
 h: KILL QUERY $ID(a)
 a~0?
+@end shuffled mariadb
 a: SHOW WARNINGS
 a: SELECT 1/0
 a!: DO GET_LOCK('$Nk',20)

@@ -24,6 +24,7 @@ a: SHOW WARNINGS
 a!: SELECT (SELECT GET_LOCK('$Nk',20))
 h: KILL QUERY $ID(a)
 a?
+@end shuffled mariadb
 a: SHOW WARNINGS
 a!: SELECT IFNULL((SELECT GET_LOCK('$Nk',20)),8)
 h: KILL QUERY $ID(a)

@@ -14,6 +14,7 @@ a: SELECT GET_LOCK('$N Job',0), GET_LOCK('$N two',0), GET_LOCK('$N two',0)
 [mariadb] b!: SELECT GET_LOCK('$N Job',60)
 
 # Holder and waiter. Where connection ids are compared, they are also looked for in names: no name there.
+@end shuffled mysql
 c: SELECT m.OBJECT_TYPE,m.OBJECT_SCHEMA,m.OBJECT_NAME='$N two' AS y,m.LOCK_DURATION,m.LOCK_STATUS,m.LOCK_TYPE,CASE t.PROCESSLIST_ID WHEN $ID(a) THEN 'a' WHEN $ID(b) THEN 'b' END AS x FROM performance_schema.metadata_locks m JOIN performance_schema.threads t ON t.THREAD_ID=m.OWNER_THREAD_ID WHERE m.OBJECT_NAME LIKE '$N%' ORDER BY m.OBJECT_NAME,m.LOCK_STATUS
 c: SELECT OBJECT_NAME,LOCK_STATUS FROM performance_schema.metadata_locks WHERE OBJECT_NAME LIKE '$N%' ORDER BY 1,2
 [mysql] c: SELECT COLUMN_NAME FROM performance_schema.metadata_locks WHERE OBJECT_NAME LIKE '$N%'

@@ -18,6 +18,7 @@ a execute g cursor '$Nk' 0
 a: SELECT 1 UNION SELECT 2
 a: SELECT 1/0
 a fetch g 5
+@end shuffled mysql
 a: SHOW WARNINGS
 a fetch g 1
 = ERR 1421/HY000

@@ -53,6 +53,7 @@ g?
 @session r user=root
 r: SELECT GET_LOCK('$Nr',0)
 r: SET SESSION pseudo_thread_id = 4242
+@end shuffled
 r: SELECT CONNECTION_ID()
 = 4242
 g: SELECT IS_USED_LOCK('$Nr')

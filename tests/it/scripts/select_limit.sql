@@ -46,6 +46,7 @@ a execute limited '$Nz3'
 a: SELECT FOUND_ROWS(), ROW_COUNT() LIMIT 1
 a prepare done : DO GET_LOCK(?,0)
 a: DO IS_FREE_LOCK('$Nz1')
+@end shuffled mysql
 a: SELECT FOUND_ROWS(), ROW_COUNT() LIMIT 1
 a: DO GET_LOCK(NULL,0)
 a: SELECT 1/0 LIMIT 1

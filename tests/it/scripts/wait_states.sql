@@ -238,6 +238,7 @@ a: SELECT 1/0
 a!: SELECT GET_LOCK('$Nk',20)
 h: KILL QUERY $ID(a)
 a?
+@end shuffled mariadb
 a: SHOW WARNINGS
 a: SELECT 1/0
 a!: DO GET_LOCK('$Nk',20)

@@ -1,5 +1,6 @@
 # A limit of rows that no statement of the client has set. On the server: no row and no call.
 @own
+@not shuffled delta
 @first SET GLOBAL init_connect='SET sql_select_limit=0'
 a: SELECT GET_LOCK('$Nk',0)
 = empty
