@@ -199,7 +199,7 @@ refuses_eventual() { http "$pages4" /readyz | grep -m 1 'group_replication_consi
 # shows_mode: `lockstead check` says what a failover can lose.
 shows_mode() {
   local want=grace
-  case $name in gr-* | galera) want=lossless ;; esac
+  case $name in gr-* | galera | semisync-*) want=lossless ;; esac
   "$bin" check --mode durable --backend "$(backends 1 2 3)" --store mysql://lockstead:secret@/lockstead --listen 127.0.0.1:0 \
     >"$tmp/check.out" || true
   grep -q "^failover  *$want:" "$tmp/check.out" || die "check should say $want: $(cat "$tmp/check.out")"

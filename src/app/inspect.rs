@@ -7,6 +7,7 @@ use crate::config::tls::BackendMode;
 use crate::config::{Config, HostPort, OnFailover, StoreUrl};
 use crate::engine::shared::reign::FailoverMode;
 use crate::frontend::login::lent;
+use crate::servers::guarantee::Guarantee;
 use crate::store::accounts::Privilege;
 use crate::store::connection::{StoreConnection, StoreError};
 use crate::store::facts::ServerSettings;
@@ -152,7 +153,8 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
         compare_servers(config, store, &mut conn).await.map_err(refuse)?;
     warnings.extend(warning.into_iter().chain(said_of(ids)));
     let connect_timeout = Duration::from_secs(settings.connect_timeout.max(2));
-    let failover = in_cluster(&mut conn, &store.schema).await.map_err(refuse)?;
+    let failover =
+        failover_mode(&mut conn, &store.schema, config.servers.len()).await.map_err(refuse)?;
     conn.close().await;
     Ok(Readiness {
         installed,
@@ -174,12 +176,17 @@ fn closed(tls_only: bool, config: &Config) -> Option<String> {
     (tls_only && config.backend_tls.mode == BackendMode::Off).then(|| NO_TLS.to_owned())
 }
 
-/// What a failover from this server can lose. An error, if its cluster cannot keep locks.
-async fn in_cluster(conn: &mut StoreConnection, schema: &str) -> Result<FailoverMode, String> {
+/// What a failover from this server, one of so many, can lose. An error, if its cluster cannot keep locks.
+async fn failover_mode(
+    conn: &mut StoreConnection,
+    schema: &str,
+    servers: usize,
+) -> Result<FailoverMode, String> {
     // An account that may not see it has been told what it lacks.
     let Ok(seen) = conn.writability(ANSWER).await else { return Ok(FailoverMode::Grace) };
     if seen.membership == Membership::Alone {
-        return Ok(FailoverMode::Grace);
+        let lossless = Guarantee::by_copies(seen.copies, servers).is_lossless();
+        return Ok(if lossless { FailoverMode::Lossless } else { FailoverMode::Grace });
     }
     if let Some(why) = seen.refusal() {
         return Err(format!("the server {why}"));

@@ -92,6 +92,7 @@ fn certificates(config: &Config, findings: &mut Findings) {
 async fn servers(config: Config, findings: &mut Findings) -> Option<Config> {
     let following = Following::begin(&config);
     let found = following.look(&config).await;
+    following.all_heard().await;
     for server in following.writer().shown() {
         let Some(state) = server.state else { continue };
         let backend = &server.address.backend;

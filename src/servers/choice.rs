@@ -39,7 +39,7 @@ pub(super) fn choose(last: Option<usize>, states: &[&ServerState]) -> Choice {
     let free = last.filter(takes).or(first).filter(|_| awaited.is_none());
     let writer = named_at.or(free);
     let alone = |state: &ServerState| match state {
-        ServerState::Writable { ident, seat: None } => Some(ident.clone()),
+        ServerState::Writable { ident, seat: None, .. } => Some(ident.clone()),
         _ => None,
     };
     let own = writer.and_then(|at| alone(states[at]));
@@ -69,6 +69,7 @@ mod tests {
                     view: View::Writers(Vec::new()),
                     named: None,
                 }),
+                copies: 0,
             },
         }
     }
@@ -134,7 +135,7 @@ mod tests {
         };
         let seat = ClusterSeat { cluster: "c".to_owned(), view, named };
         match sign {
-            ":" => ServerState::Writable { ident: ident.to_owned(), seat: Some(seat) },
+            ":" => ServerState::Writable { ident: ident.to_owned(), seat: Some(seat), copies: 0 },
             _ => ServerState::Closed {
                 why: "is read-only".to_owned(),
                 member: Some((ident.to_owned(), Some(seat))),

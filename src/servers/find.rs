@@ -62,6 +62,12 @@ impl Following {
         self.found_within(config, Duration::ZERO).await
     }
 
+    /// Waits until all servers were asked, though the writer may be known before.
+    pub async fn all_heard(&self) {
+        // A question has a limit of its own, which is shorter.
+        let _ = timeout(LEAST, self.writer.all_heard()).await;
+    }
+
     /// Ends the questions.
     pub async fn end(mut self) {
         self.probes.shutdown().await;

@@ -20,6 +20,8 @@ pub enum ServerState {
         ident: String,
         /// Its place in a cluster, which decides which servers take writes.
         seat: Option<ClusterSeat>,
+        /// So many others have each change before it is acknowledged.
+        copies: usize,
     },
     /// It answers, and takes none.
     Closed {
@@ -130,7 +132,7 @@ mod tests {
     use super::*;
 
     fn writable() -> ProbeAnswer {
-        ProbeAnswer::Said(ServerState::Writable { ident: "A".to_owned(), seat: None })
+        ProbeAnswer::Said(ServerState::Writable { ident: "A".to_owned(), seat: None, copies: 0 })
     }
 
     #[test]

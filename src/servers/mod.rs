@@ -3,6 +3,7 @@
 mod choice;
 mod cluster;
 pub mod find;
+pub mod guarantee;
 pub mod heard;
 mod membership;
 mod probe;

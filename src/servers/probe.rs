@@ -82,7 +82,7 @@ impl Probe {
             // Only of one that takes writes: others may leave a question about a table without an answer.
             seat.named = conn.reigning(&self.url.schema, ANSWER).await?;
         }
-        Ok(ProbeAnswer::Said(ServerState::Writable { ident, seat }))
+        Ok(ProbeAnswer::Said(ServerState::Writable { ident, seat, copies: seen.copies }))
     }
 }
 

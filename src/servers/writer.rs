@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::choice::{Choice, choose};
+use super::guarantee::Guarantee;
 use super::heard::{Heard, ProbeAnswer, ServerState};
 use super::membership::has_left;
 use crate::config::{HostPort, ServerAddress};
@@ -168,6 +169,15 @@ impl Writer {
         }
     }
 
+    /// Waits until each server has said something, or has not answered.
+    pub(super) async fn all_heard(&self) {
+        let mut news = self.0.news.subscribe();
+        let unasked = |server: &ShownServer| server.state == Some(ServerState::Unasked);
+        while self.shown().iter().any(unasked) {
+            self.heard(&mut news).await;
+        }
+    }
+
     /// Waits until something has changed since `news` was looked at last.
     async fn heard(&self, news: &mut watch::Receiver<u64>) {
         // The sender lives as long as this.
@@ -227,13 +237,12 @@ impl Writer {
         has_left(&self.0.board.lock().states(), ident)
     }
 
-    /// The cluster of the server with this identity, as it was heard last; empty if it is in none. `None`: it is not
-    /// heard.
-    pub fn cluster_of(&self, ident: &str) -> Option<String> {
+    /// What holds for the server with this identity, as it was heard last. `None`: it is not heard.
+    pub fn guarantee_of(&self, ident: &str) -> Option<Guarantee> {
         let board = self.0.board.lock();
         let states = board.states();
         let its = states.iter().find(|state| state.ident() == Some(ident))?;
-        Some(its.seat().map_or_else(String::new, |seat| seat.cluster.clone()))
+        Some(Guarantee::of(its, states.len()))
     }
 
     /// Takes in what a server was heard to say at `at`, on the boot clock.
@@ -316,7 +325,7 @@ mod tests {
     }
 
     fn writable(ident: &str) -> ProbeAnswer {
-        ProbeAnswer::Said(ServerState::Writable { ident: ident.to_owned(), seat: None })
+        ProbeAnswer::Said(ServerState::Writable { ident: ident.to_owned(), seat: None, copies: 0 })
     }
 
     fn closed() -> ProbeAnswer {

@@ -13,6 +13,9 @@ pub struct Writability {
     pub read_only: bool,
     /// Its place in a cluster.
     pub membership: Membership,
+    /// So many other servers have each change before it is acknowledged, by semi-synchronous replication that waits for them
+    /// whatever it takes.
+    pub copies: usize,
 }
 
 /// A server's place in a cluster.
@@ -88,13 +91,20 @@ impl StoreConnection {
                  SELECT member_id=@@server_uuid, member_state, member_role, member_id \
                  FROM performance_schema.replication_group_members; \
                  SELECT variable_name, variable_value FROM performance_schema.global_variables WHERE variable_name IN \
-                 ('group_replication_group_name','group_replication_consistency')"
+                 ('group_replication_group_name','group_replication_consistency') \
+                 OR variable_name LIKE 'rpl\\_semi\\_sync\\_%'"
             }
             Flavour::MariaDb => {
                 "SELECT CAST(@@global.read_only AS CHAR) NOT IN ('0','OFF'); \
                  SELECT UPPER(variable_name), variable_value FROM information_schema.global_status \
                  WHERE variable_name IN ('WSREP_PROVIDER_NAME','WSREP_CLUSTER_STATUS','WSREP_READY',\
-                 'WSREP_CLUSTER_STATE_UUID','WSREP_CLUSTER_CONF_ID','WSREP_INCOMING_ADDRESSES'); SELECT 1"
+                 'WSREP_CLUSTER_STATE_UUID','WSREP_CLUSTER_CONF_ID','WSREP_INCOMING_ADDRESSES',\
+                 'RPL_SEMI_SYNC_MASTER_STATUS'); \
+                 SELECT 'rpl_semi_sync_master_enabled', IF(@@global.rpl_semi_sync_master_enabled,'ON','OFF') UNION ALL \
+                 SELECT 'rpl_semi_sync_master_wait_no_slave', \
+                 IF(@@global.rpl_semi_sync_master_wait_no_slave,'ON','OFF') UNION ALL \
+                 SELECT 'rpl_semi_sync_master_wait_point', @@global.rpl_semi_sync_master_wait_point UNION ALL \
+                 SELECT 'rpl_semi_sync_master_timeout', @@global.rpl_semi_sync_master_timeout"
             }
         };
         let rows = self.query_within(limit, sql.to_owned(), 3).await?;
@@ -116,7 +126,48 @@ impl StoreConnection {
             }
             Flavour::MariaDb => in_galera(&pairs(&rows[1])),
         };
-        Ok(Writability { read_only, membership })
+        let mut copies = semi_sync_copies(&pairs(&rows[2]));
+        let running = match self.flavour() {
+            Flavour::MySql if copies > 0 => self.semi_sync_status(limit).await?,
+            Flavour::MySql => String::new(),
+            Flavour::MariaDb => value(&pairs(&rows[1]), "RPL_SEMI_SYNC_MASTER_STATUS").to_owned(),
+        };
+        // It goes on alone once it has waited for too long, also after the limit is raised.
+        if running != "ON" {
+            copies = 0;
+        }
+        Ok(Writability { read_only, membership, copies })
+    }
+
+    /// Whether semi-synchronous replication waits for others. To list states takes long at a server with many connections.
+    async fn semi_sync_status(&mut self, limit: Duration) -> Result<String, StoreError> {
+        let sql = "SELECT variable_value FROM performance_schema.global_status WHERE variable_name IN \
+                   ('Rpl_semi_sync_source_status','Rpl_semi_sync_master_status')";
+        let rows = self.query_within(limit, sql.to_owned(), 1).await?;
+        Ok(rows[0].first().map(|row| column(row, 0)).unwrap_or_default())
+    }
+}
+
+/// A time limit in milliseconds, from which on a server waits whatever it takes.
+const ENDLESS: u64 = 24 * 60 * 60 * 1000;
+
+/// How many other servers have a change before it is acknowledged, by the variables of semi-synchronous replication; 0 where
+/// another client may see it before, or the server stops waiting. MariaDB waits for one.
+fn semi_sync_copies(variables: &[(String, String)]) -> usize {
+    let of = |names: [&str; 2]| {
+        let found = names.map(|name| value(variables, &format!("rpl_semi_sync_{name}")));
+        found.into_iter().find(|value| !value.is_empty()).unwrap_or_default()
+    };
+    let on = |names| of(names) == "ON";
+    let endless = of(["source_timeout", "master_timeout"]).parse().unwrap_or(0) >= ENDLESS;
+    let waits = on(["source_enabled", "master_enabled"])
+        && on(["source_wait_no_replica", "master_wait_no_slave"])
+        && of(["source_wait_point", "master_wait_point"]) == "AFTER_SYNC"
+        && endless;
+    if waits {
+        of(["source_wait_for_replica_count", "master_wait_for_slave_count"]).parse().unwrap_or(1)
+    } else {
+        0
     }
 }
 
@@ -202,7 +253,8 @@ mod tests {
             (vec![me("RECOVERING", "SECONDARY"), other("ONLINE")], Some("not ONLINE")),
             (vec![me("ERROR", "")], Some("not ONLINE")),
         ] {
-            let seen = Writability { read_only: false, membership: in_group(&members, &[]) };
+            let seen =
+                Writability { read_only: false, membership: in_group(&members, &[]), copies: 0 };
             let refusal = seen.refusal();
             assert_eq!(refusal.is_some(), says.is_some(), "{members:?}: {refusal:?}");
             assert!(refusal.unwrap_or_default().contains(says.unwrap_or_default()), "{members:?}");
@@ -229,11 +281,44 @@ mod tests {
             ("true ONLINE,false UNREACHABLE".into(), "g")
         );
         let membership = in_group(&members[..1], &set("EVENTUAL"));
-        let refusal = Writability { read_only: false, membership }.refusal();
+        let refusal = Writability { read_only: false, membership, copies: 0 }.refusal();
         assert!(
             refusal.is_some_and(|why| why.contains("BEFORE_ON_PRIMARY_FAILOVER")),
             "{refusal:?}"
         );
+    }
+
+    #[test]
+    fn semi_synchronous_replication_makes_copies_where_it_waits_whatever_it_takes() {
+        let all = [
+            ("source_enabled", "ON"),
+            ("source_wait_no_replica", "ON"),
+            ("source_wait_point", "AFTER_SYNC"),
+            ("source_timeout", "86400000"),
+            ("source_wait_for_replica_count", "2"),
+        ];
+        let copies = |change: (&str, &str), [source, replica]: [&str; 2]| {
+            let variables = all.map(|(name, value)| {
+                let value = if name == change.0 { change.1 } else { value };
+                let name = name.replace("source", source).replace("replica", replica);
+                (format!("rpl_semi_sync_{name}"), value.to_owned())
+            });
+            semi_sync_copies(&variables)
+        };
+        for names in [["source", "replica"], ["master", "slave"]] {
+            assert_eq!(copies(("", ""), names), 2);
+            for (change, left) in [
+                (("source_enabled", "OFF"), 0),
+                (("source_wait_no_replica", "OFF"), 0),
+                (("source_wait_point", "AFTER_COMMIT"), 0),
+                (("source_timeout", "10000"), 0),
+                (("source_wait_for_replica_count", "1"), 1),
+                (("source_wait_for_replica_count", ""), 1),
+            ] {
+                assert_eq!(copies(change, names), left, "{change:?}");
+            }
+        }
+        assert_eq!(semi_sync_copies(&[]), 0);
     }
 
     #[test]
@@ -260,7 +345,7 @@ mod tests {
             (status("Galera", "non-Primary", "ON"), false),
             (status("Galera", "Primary", "OFF"), false),
         ] {
-            let seen = Writability { read_only: false, membership: in_galera(&status) };
+            let seen = Writability { read_only: false, membership: in_galera(&status), copies: 0 };
             assert_eq!(seen.refusal().is_none(), takes, "{status:?}");
             let closed = Writability { read_only: true, ..seen };
             assert!(closed.refusal().is_some(), "{status:?}");

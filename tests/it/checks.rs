@@ -8,7 +8,7 @@ use pem::Pem;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
 use rustls::pki_types::UnixTime;
 
-use crate::cli::text;
+use crate::cli::{install, least_rights, text};
 use crate::launch::run;
 use crate::own_server::{OwnServer, flavour_of};
 use crate::proxy::{Proxy, fresh_schema};
@@ -22,6 +22,7 @@ on_both! {
     a_server_that_requires_tls_is_reported_too
     certificates_outside_their_validity_are_reported
     a_state_directory_that_cannot_be_written_is_reported
+    each_of_several_servers_is_asked_before_check_says_what_it_is
 }
 
 /// A folder of a test's own; removed when dropped.
@@ -195,4 +196,24 @@ fn a_state_directory_that_cannot_be_written_is_reported(server: &Server) {
     let new = format!("{there}/a/b");
     assert_passes(&check(server, &["--state-dir", &new]), "created at start");
     assert!(!Path::new(&new).exists());
+}
+
+/// The writer is known before a slow server has answered.
+fn each_of_several_servers_is_asked_before_check_says_what_it_is(server: &Server) {
+    let mute = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let slow = format!("127.0.0.1:{}", mute.local_addr().expect("an address").port());
+    let (schema, account) = (fresh_schema(), fresh_schema().replace("lockstead_t", "lt_"));
+    install(server, &schema);
+    let mut root = server.root();
+    root.run(&format!("CREATE USER {account}@'%' IDENTIFIED BY 'pw'"));
+    for right in least_rights(server) {
+        root.run(&format!("GRANT {} TO {account}@'%'", right.replace('$', &schema)));
+    }
+    let backends = format!("127.0.0.1:{},{slow}", server.port);
+    let store = format!("mysql://{account}:pw@/{schema}");
+    let place = ["check", "--backend", &backends, "--store", &store, "--state-dir", "off"];
+    let checked = run(&place);
+    assert_fails(&checked, &format!("{slow} does not answer"));
+    root.run(&format!("DROP USER {account}@'%'"));
+    root.run(&format!("DROP DATABASE {schema}"));
 }

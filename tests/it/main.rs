@@ -54,6 +54,7 @@ mod rolling;
 mod script;
 mod scripted;
 mod secrets;
+mod semi_sync;
 mod stage;
 mod starts;
 mod strangers;

@@ -56,7 +56,7 @@ impl Tables {
 }
 
 /// Opens or closes a server for writes.
-fn set_writable(server: &Server, flavour: Flavour, writable: bool) {
+pub(crate) fn set_writable(server: &Server, flavour: Flavour, writable: bool) {
     let value = u8::from(!writable);
     let variable = match flavour {
         Flavour::MySql if writable => "read_only=0, GLOBAL super_read_only",
@@ -67,15 +67,15 @@ fn set_writable(server: &Server, flavour: Flavour, writable: bool) {
 }
 
 /// A primary and its replica, which takes no writes, with lock tables.
-struct Replicated {
-    flavour: Flavour,
-    first: OwnServer,
-    second: OwnServer,
+pub(crate) struct Replicated {
+    pub(crate) flavour: Flavour,
+    pub(crate) first: OwnServer,
+    pub(crate) second: OwnServer,
     tables: Tables,
 }
 
 impl Replicated {
-    fn start(server: &Server) -> Self {
+    pub(crate) fn start(server: &Server) -> Self {
         let flavour = flavour_of(server);
         let options: &[&str] = match flavour {
             Flavour::MySql => &[],
@@ -99,15 +99,21 @@ impl Replicated {
         format!("127.0.0.1:{},127.0.0.1:{}", self.first.server.port, self.second.server.port)
     }
 
+    /// What a command is told of both.
+    pub(crate) fn place(&self) -> [String; 4] {
+        let (backends, url) = (self.backends(), self.tables.url(""));
+        ["--backend".to_owned(), backends, "--store".to_owned(), url]
+    }
+
     /// A proxy that has both in its list.
-    fn proxy(&self, extra: &[&str]) -> Launched {
+    pub(crate) fn proxy(&self, extra: &[&str]) -> Launched {
         let (backends, url) = (self.backends(), self.tables.url(""));
         let proxy = Launched::start_with_pages(&backends, &url, extra);
         eventually("it grants", || (proxy.metric("lockstead_lease_good") >= 1.0).then_some(()));
         proxy
     }
 
-    fn promote(&self) {
+    pub(crate) fn promote(&self) {
         let stop = match self.flavour {
             Flavour::MySql => "STOP REPLICA; RESET REPLICA ALL",
             Flavour::MariaDb => "STOP SLAVE; RESET SLAVE ALL",
@@ -125,7 +131,7 @@ impl Replicated {
 }
 
 /// By the metrics of the proxy.
-fn is_writer(proxy: &Launched, server: &OwnServer) -> bool {
+pub(crate) fn is_writer(proxy: &Launched, server: &OwnServer) -> bool {
     let label = format!("{{backend=\"127.0.0.1:{}\"}}", server.server.port);
     proxy.metric(&format!("lockstead_server_writer{label}")) > 0.0
 }

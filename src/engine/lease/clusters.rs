@@ -6,6 +6,7 @@
 //! (docs/adr/0030-clusters.md).
 
 use super::incarnation::Incarnation;
+use crate::servers::guarantee::Guarantee;
 use crate::servers::writer::Writer;
 use crate::store::connection::{StoreConnection, StoreError};
 use crate::store::identity::Foreign;
@@ -35,13 +36,13 @@ pub(in crate::engine) async fn stays(
 const UNLISTED: &str = "it is a member of a cluster, and `backend` has no other member: list all of them, so that all proxies \
                         agree on one";
 
-/// Whether all that was registered where this proxy renewed its lease last, in `cluster`, is on this server.
+/// Whether all that was registered where this proxy renewed its lease last, and what held there, is on this server.
 pub(in crate::engine) fn is_lossless(
     writer: &Writer,
     conn: &StoreConnection,
-    cluster: &str,
+    last: &Guarantee,
 ) -> bool {
-    !cluster.is_empty() && writer.cluster_of(conn.ident()).as_deref() == Some(cluster)
+    writer.guarantee_of(conn.ident()).is_some_and(|here| last.holds_at(&here))
 }
 
 /// Whether all proxies that may hold a lock have come into this epoch. Nobody may be missing: this one was there before.

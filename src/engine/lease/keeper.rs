@@ -24,6 +24,7 @@ use crate::engine::setup::Setup;
 use crate::engine::shared::lease::Lease;
 use crate::lock::lease::Terms;
 use crate::mutants::{self, Mutant};
+use crate::servers::guarantee::Guarantee;
 use crate::store::connection::StoreError;
 use crate::store::identity::same_run;
 use crate::store::proxies::Renewal;
@@ -59,8 +60,8 @@ pub(in crate::engine) struct Keeper {
     others: Others,
     /// Other incarnations that were LIVE when the rows were read last.
     peers: Vec<ProxyRow>,
-    /// The cluster in which the lease was renewed last; empty: none.
-    cluster: String,
+    /// What held for the server where the lease was renewed last.
+    guarantee: Guarantee,
     /// Locks that were held when the last incarnation was over.
     given_up: usize,
 }
@@ -97,7 +98,7 @@ impl Keeper {
             running: Arc::default(),
             others: Others::unknown(),
             peers: Vec::new(),
-            cluster: String::new(),
+            guarantee: Guarantee::default(),
             given_up: 0,
         }
     }
@@ -211,7 +212,7 @@ impl Keeper {
         self.server.settled(&meta);
         self.lease.renewed(sent, self.terms.deadline(sent), self.terms.jeopardy(sent));
         self.suspension.resume();
-        self.note_cluster();
+        self.note_guarantee();
         if !renewal.asked.is_empty() {
             let _ = self.events.send(LeaseEvent::Asked(renewal.asked.clone()));
         }

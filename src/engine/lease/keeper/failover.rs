@@ -22,6 +22,7 @@ use crate::engine::shared::reign::{Failover, FailoverMode};
 use crate::lock::lease::Terms;
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
+use crate::servers::guarantee::Guarantee;
 use crate::store::connection::{StoreConnection, StoreError};
 use crate::store::identity::Foreign;
 use crate::store::meta::Meta;
@@ -30,6 +31,9 @@ use crate::store::rows::{ProxyRow, ProxyState};
 use crate::store::statement::BatchWriter;
 use crate::store::succession::{CARRIED, CarriedLock};
 use crate::types::ProxyId;
+
+/// What is said of a guarantee.
+const LOSSLESS: &str = "a failover loses no locks, and its grace ends early";
 
 /// Pause between the two looks for rows that name this proxy and no session of it.
 const SECOND_LOOK: Duration = Duration::from_secs(1);
@@ -103,7 +107,7 @@ impl Keeper {
             native: self.native,
         };
         conn.enter_again(&schema, &row, now.epoch, epoch).await?;
-        let lossless = clusters::is_lossless(&self.access.writer, conn, &self.cluster)
+        let lossless = clusters::is_lossless(&self.access.writer, conn, &self.guarantee)
             && conn.epoch_before(&schema, epoch).await? == Some(now.epoch);
         // One that this proxy remembers and this server does not know is waited for, too.
         for peer in self.peers.iter().filter(|_| lossless) {
@@ -156,22 +160,29 @@ impl Keeper {
     }
 
     /// The lease was renewed: whether a failover from here on loses nothing.
-    pub(super) fn note_cluster(&mut self) {
+    pub(super) fn note_guarantee(&mut self) {
         let home = self.lease.home();
-        // A server that is not heard is where it was.
-        let Some(cluster) = self.access.writer.cluster_of(&home) else { return };
-        self.cluster = cluster;
-        let lossless = !self.cluster.is_empty();
+        // For a server that is not heard, what held there holds.
+        let Some(guarantee) = self.access.writer.guarantee_of(&home) else { return };
+        let lossless = guarantee.is_lossless();
         let mode = if lossless { FailoverMode::Lossless } else { FailoverMode::Grace };
         self.access.metrics.failover_lossless.set(i64::from(lossless));
-        if !self.lease.reign().set_mode(mode) {
-            return;
+        if self.lease.reign().set_mode(mode) {
+            match guarantee {
+                Guarantee::Cluster(_) => {
+                    tracing::info!(server = %home, "the servers are one cluster: {LOSSLESS}");
+                }
+                Guarantee::Copies => {
+                    tracing::info!(server = %home, "each other server has what this one acknowledges: {LOSSLESS}");
+                }
+                Guarantee::Nothing => tracing::error!(
+                    server = %home,
+                    "the server is in no cluster any more, or acknowledges what another one may not have: the grace of a \
+                     failover lasts for the longest lease"
+                ),
+            }
         }
-        if lossless {
-            tracing::info!(server = %home, "the servers are one cluster: a failover loses no locks, and its grace ends early");
-        } else {
-            tracing::error!(server = %home, "the server is in no cluster any more: the grace of a failover lasts for the longest lease");
-        }
+        self.guarantee = guarantee;
     }
 
     /// Another server, or another epoch, was joined than before.
