@@ -72,6 +72,13 @@ impl Launched {
     }
 }
 
+impl Launched {
+    /// Waits until it has ended; its exit status.
+    pub(crate) fn wait(&mut self) -> Option<i32> {
+        self.running.wait()
+    }
+}
+
 impl Deref for Launched {
     type Target = lockstead_support::Proxy;
 

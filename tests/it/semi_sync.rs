@@ -67,9 +67,9 @@ fn mode_in_check(both: &Replicated) -> String {
 fn the_grace_ends_early_where_each_other_server_has_what_is_acknowledged(server: &Server) {
     let both = Replicated::start(server);
     // A replica may have been the primary before: without this one the first grant waited a lease.
-    let mut peer = both.proxy(&["--lease", "3s"]);
-    // Nobody waits that long for the end of a grace.
-    let proxy = both.proxy(&["--lease", "10m"]);
+    let mut peer = both.proxy(&["--lease", "3s", "--pooling", "transaction"]);
+    // The test does not wait that long for the end of a grace.
+    let proxy = both.proxy(&["--lease", "10m", "--pooling", "transaction"]);
     peer.signal("TERM");
     assert_eq!(peer.wait(), Some(0));
     until_lossless(&proxy, false);
@@ -77,7 +77,7 @@ fn the_grace_ends_early_where_each_other_server_has_what_is_acknowledged(server:
     wait_for_copies(&both);
     until_lossless(&proxy, true);
     assert!(mode_in_check(&both).contains("lossless:"));
-    // A server that gives up waiting may acknowledge what nobody else has.
+    // A server that gives up waiting may acknowledge what no other server has.
     let limit = match both.flavour {
         Flavour::MySql => "rpl_semi_sync_source_timeout",
         Flavour::MariaDb => "rpl_semi_sync_master_timeout",

@@ -99,7 +99,7 @@ impl Replicated {
         format!("127.0.0.1:{},127.0.0.1:{}", self.first.server.port, self.second.server.port)
     }
 
-    /// What a command is told of both.
+    /// Both, as arguments of a command.
     pub(crate) fn place(&self) -> [String; 4] {
         let (backends, url) = (self.backends(), self.tables.url(""));
         ["--backend".to_owned(), backends, "--store".to_owned(), url]
