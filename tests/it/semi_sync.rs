@@ -45,8 +45,12 @@ fn wait_for_copies(both: &Replicated) {
             ],
         ),
     };
-    on_second.iter().for_each(|sql| drop(second.run(sql)));
-    on_first.iter().for_each(|sql| drop(first.run(sql)));
+    for sql in on_second {
+        second.run(sql);
+    }
+    for sql in on_first {
+        first.run(sql);
+    }
 }
 
 fn until_lossless(proxy: &Launched, is: bool) {
