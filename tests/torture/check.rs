@@ -134,7 +134,16 @@ pub(crate) fn regressions(holds: &[Hold]) -> Vec<Violation> {
     found
 }
 
-/// C3: what was written under the lock is there for the next holder to read.
+/// Replicas may be so late beside the time in which they get nothing.
+const REPLICATION: Duration = Duration::from_secs(2);
+
+/// Whether what the server said then may be lost with it: the next primary never got it.
+fn is_in_tail(at: Duration, faults: &[Fault]) -> bool {
+    let mut tails = faults.iter().filter(|f| f.kind == "lost tail");
+    tails.any(|f| at + REPLICATION >= f.from && at <= f.to)
+}
+
+/// C3: what was written under the lock is there for the next holder to read, unless it was lost with a primary.
 pub(crate) fn lost_updates(increments: &[Increment], faults: &[Fault]) -> Vec<Violation> {
     let mut found = Vec::new();
     for (key, mut increments) in by_key(increments, |i| &i.key) {
@@ -159,7 +168,10 @@ pub(crate) fn lost_updates(increments: &[Increment], faults: &[Fault]) -> Vec<Vi
                     ),
                 });
             }
-            (least, since) = (i.read + u64::from(i.sure), i.at);
+            let (least_now, said) = if i.sure { (i.read + 1, i.written) } else { (i.read, i.at) };
+            if !is_in_tail(said, faults) {
+                (least, since) = (least_now, i.at);
+            }
             most = i.read + 1;
         }
     }
@@ -266,6 +278,33 @@ pub(crate) fn hanged(losses: &[Loss], faults: &[Fault]) -> Vec<Violation> {
                     ),
                 });
             }
+        }
+    }
+    found
+}
+
+/// C10: a primary that dies costs nobody a lock, if the next one is there within half a lease. A
+/// proxy with a fault of its own may have reached it later.
+pub(crate) fn costly_failovers(
+    losses: &[Loss],
+    faults: &[Fault],
+    lease: Duration,
+) -> Vec<Violation> {
+    let mut found = Vec::new();
+    let short = |f: &&Fault| f.kind == "failover" && f.to.saturating_sub(f.from) < lease / 2;
+    for failover in faults.iter().filter(short) {
+        let (from, to) = (failover.from, failover.to + lease);
+        let own = |l: &Loss| {
+            faults.iter().any(|f| f.proxy == Some(l.proxy) && f.from <= to && f.to >= from)
+        };
+        for loss in losses.iter().filter(|l| from <= l.at && l.at <= to && !own(l)) {
+            found.push(Violation {
+                rule: "a failover costs no lock",
+                key: String::new(),
+                from,
+                to: loss.at,
+                what: format!("session {} at proxy {} lost its locks", loss.session, loss.proxy),
+            });
         }
     }
     found
