@@ -283,27 +283,45 @@ pub(crate) fn hanged(losses: &[Loss], faults: &[Fault]) -> Vec<Violation> {
     found
 }
 
-/// C10: a primary that dies costs nobody a lock, if the next one is there within half a lease. A
-/// proxy with a fault of its own may have reached it later.
+/// C10: a primary that dies costs nobody a lock, if the session's proxy has reached the next one within half a lease.
 pub(crate) fn costly_failovers(
     losses: &[Loss],
+    holds: &[Hold],
     faults: &[Fault],
     lease: Duration,
 ) -> Vec<Violation> {
     let mut found = Vec::new();
-    let short = |f: &&Fault| f.kind == "failover" && f.to.saturating_sub(f.from) < lease / 2;
-    for failover in faults.iter().filter(short) {
+    for failover in faults.iter().filter(|f| f.kind == "failover") {
         let (from, to) = (failover.from, failover.to + lease);
-        let own = |l: &Loss| {
-            faults.iter().any(|f| f.proxy == Some(l.proxy) && f.from <= to && f.to >= from)
+        let reached = |proxy: usize| {
+            let own = faults.iter().filter(|f| {
+                f.kind == "cut" && f.proxy == Some(proxy) && f.from <= failover.to && f.to >= from
+            });
+            own.map(|f| f.to).fold(failover.to, Duration::max)
         };
-        for loss in losses.iter().filter(|l| from <= l.at && l.at <= to && !own(l)) {
+        let short = |l: &&Loss| reached(l.proxy).saturating_sub(from) < lease / 2;
+        for loss in losses.iter().filter(|l| from <= l.at && l.at <= to).filter(short) {
+            let key = loss.keys.first().cloned().unwrap_or_default();
+            let mut what = format!("session {} at proxy {} lost '{key}'", loss.session, loss.proxy);
+            let others = holds.iter().filter(|h| {
+                h.key == key
+                    && h.session != loss.session
+                    && from <= h.granted
+                    && h.granted < loss.at
+            });
+            if let Some(other) = others.min_by_key(|h| h.granted) {
+                let before = loss.at - other.granted;
+                what += &format!(
+                    ": session {} (proxy {}) had it {before:?} before",
+                    other.session, other.proxy
+                );
+            }
             found.push(Violation {
                 rule: "a failover costs no lock",
-                key: String::new(),
+                key,
                 from,
                 to: loss.at,
-                what: format!("session {} at proxy {} lost its locks", loss.session, loss.proxy),
+                what,
             });
         }
     }

@@ -136,7 +136,7 @@ fn a_waiter_that_is_passed_over_is_caught() {
 
 #[test]
 fn a_lock_that_is_lost_while_the_server_hangs_is_caught() {
-    let loss = |at| Loss { session: 1, proxy: 0, at: ms(at) };
+    let loss = |at| Loss { session: 1, proxy: 0, at: ms(at), keys: Vec::new() };
     let hang = fault("hang", 20_000, 26_000);
     for (at, count) in [(19_000, 0), (21_000, 1), (28_000, 1), (31_000, 0)] {
         assert_eq!(hanged(&[loss(at)], std::slice::from_ref(&hang)).len(), count, "{at}");
@@ -167,18 +167,24 @@ fn what_is_lost_with_a_primary_is_no_lost_update() {
 #[test]
 fn a_lock_that_is_lost_with_a_primary_is_caught() {
     let lease = ms(8000);
-    let loss = |at| Loss { session: 1, proxy: 0, at: ms(at) };
+    let loss = |at| Loss { session: 1, proxy: 0, at: ms(at), keys: vec!["k".to_owned()] };
     let of_all = |kind, from, to| Fault { proxy: None, ..fault(kind, from, to) };
     let short = of_all("failover", 20_000, 22_000);
     for (at, count) in [(19_000, 0), (21_000, 1), (29_000, 1), (31_000, 0)] {
-        let found = costly_failovers(&[loss(at)], std::slice::from_ref(&short), lease);
+        let found = costly_failovers(&[loss(at)], &[], std::slice::from_ref(&short), lease);
         assert_eq!(found.len(), count, "{at}");
     }
     let long = of_all("failover", 20_000, 25_000);
-    assert_eq!(costly_failovers(&[loss(26_000)], &[long], lease), []);
+    assert_eq!(costly_failovers(&[loss(26_000)], &[], &[long], lease), []);
     // Its proxy came later.
-    let late = [short, fault("cut", 20_000, 24_000)];
-    assert_eq!(costly_failovers(&[loss(26_000)], &late, lease), []);
+    for (until, count) in [(23_000, 1), (25_000, 0)] {
+        let late = [short.clone(), fault("cut", 19_000, until)];
+        assert_eq!(costly_failovers(&[loss(26_000)], &[], &late, lease).len(), count, "{until}");
+    }
+    // Another session has it.
+    let next = [hold(2, 24_000, 25_000, 2), hold(3, 25_500, 27_000, 3)];
+    let found = costly_failovers(&[loss(26_000)], &next, &[short], lease);
+    assert!(found[0].what.contains("session 2 (proxy 0) had it 2s before"), "{found:?}");
 }
 
 #[test]

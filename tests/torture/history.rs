@@ -110,6 +110,7 @@ pub(crate) struct Loss {
     pub(crate) session: u64,
     pub(crate) proxy: usize,
     pub(crate) at: Duration,
+    pub(crate) keys: Vec<String>,
 }
 
 #[derive(Debug, Clone, Default)]

@@ -438,7 +438,8 @@ fn mutant_count_in_silence(server: &Server) {
         }
         let detail = String::new();
         let hang = Fault { kind: "hang", detail, proxy: None, from: began, to: now() };
-        let loss = Loss { session: before.number, proxy: 0, at: now() };
+        let keys = vec!["counter 0".to_owned()];
+        let loss = Loss { session: before.number, proxy: 0, at: now(), keys };
         hanged(&[loss], &[hang])
     });
 }

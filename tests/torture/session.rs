@@ -115,7 +115,8 @@ impl Session {
         if let Some(code) = response.error() {
             self.end = "an error";
             if code == LOST && !self.holds.is_empty() {
-                let loss = Loss { session: self.number, proxy: self.proxy, at: now() };
+                let keys = self.holds.iter().map(|h| h.key.clone()).collect();
+                let loss = Loss { session: self.number, proxy: self.proxy, at: now(), keys };
                 self.place.history.events().losses.push(loss);
             }
             return Err(Broken::Error(code));

@@ -112,7 +112,7 @@ fn torture(flavour: Flavour) {
         );
         return;
     }
-    if !violations.is_empty() {
+    if !violations.is_empty() || setting("LOCKSTEAD_TORTURE_LOGS").is_some() {
         println!("logs of the proxies: {}", report::keep_logs(&clients.nodes, &title));
     }
     assert!(violations.is_empty(), "{title}: {} violations", violations.len());
@@ -121,7 +121,7 @@ fn torture(flavour: Flavour) {
 
 fn judge(events: &Events) -> Vec<Violation> {
     let mut violations = check(events);
-    violations.extend(costly_failovers(&events.losses, &events.faults, LEASE));
+    violations.extend(costly_failovers(&events.losses, &events.holds, &events.faults, LEASE));
     violations
 }
 
