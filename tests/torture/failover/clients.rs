@@ -11,7 +11,7 @@ use rand::{RngExt, SeedableRng};
 use crate::fleet::Node;
 use crate::history::now;
 use crate::session::{Broken, Place, Session};
-use crate::workers::COUNTERS;
+use crate::workers::{COUNTERS, NATIVE};
 
 /// What all clients have.
 #[derive(Clone)]
@@ -20,6 +20,8 @@ pub(crate) struct Clients {
     pub(crate) nodes: Arc<Vec<Node>>,
     pub(crate) table: Arc<str>,
     pub(crate) end: Arc<AtomicBool>,
+    /// What is granted now is lost with the primary.
+    pub(crate) tail: Arc<AtomicBool>,
 }
 
 /// One of them, and its luck.
@@ -70,7 +72,7 @@ impl Holder {
 
     /// Takes a lock, holds it for a while, and releases it.
     fn step(&mut self, session: &mut Session) -> Result<(), Broken> {
-        let n = self.random.random_range(0..COUNTERS);
+        let n = self.random.random_range(0..COUNTERS + NATIVE);
         let key = format!("counter {n}");
         let limit = [0, 1, 3][self.random.random_range(0..3)];
         match session.get(&key, limit) {
@@ -85,8 +87,9 @@ impl Holder {
         if let Err(broken) = session.read_token(&key) {
             outlive(broken)?;
         }
-        // Short ones, so that there are grants in each tail, and long ones.
-        let ms = if self.random.random_range(0..3) == 0 { 3000..15_000 } else { 50..1200 };
+        // Short ones, so that there are grants in each tail, and long ones. Those of the tail are to be missed.
+        let long = self.all.tail.load(Ordering::SeqCst) || self.random.random_range(0..4) == 0;
+        let ms = if long { 3000..10_000 } else { 50..1000 };
         let until = now() + Duration::from_millis(self.random.random_range(ms));
         while now() < until && !self.is_over() {
             let counts = self.random.random_range(0..10) < 3;

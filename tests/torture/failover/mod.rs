@@ -204,8 +204,8 @@ impl Ground {
                 session.quit();
             }
         }
-        let end = Arc::new(AtomicBool::new(false));
-        let clients = Clients { place, nodes, table: table.into(), end };
+        let [end, tail] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+        let clients = Clients { place, nodes, table: table.into(), end, tail };
         Self { topology, clients }
     }
 

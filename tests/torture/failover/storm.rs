@@ -140,9 +140,18 @@ impl Storm {
         promoted
     }
 
+    /// From now on the replicas get nothing more.
+    fn begin_tail(&self) -> Duration {
+        let tail = now();
+        self.topology.stop_replication();
+        self.clients.tail.store(true, Ordering::SeqCst);
+        tail
+    }
+
     fn kill(&self, command: &[&str], tail: Duration) -> Duration {
         self.topology.run(command);
         let promoted = now();
+        self.clients.tail.store(false, Ordering::SeqCst);
         self.note("failover", None, self.topology.lost_at(), promoted);
         self.note("lost tail", None, tail, promoted);
         promoted
@@ -154,8 +163,7 @@ impl Storm {
     }
 
     fn plain(&mut self, lost: u64, late: Option<(usize, u64)>) -> (Duration, Duration) {
-        let tail = now();
-        self.topology.stop_replication();
+        let tail = self.begin_tail();
         std::thread::park_timeout(Duration::from_millis(lost));
         let cut = now();
         if let Some((proxy, _)) = late {
@@ -183,8 +191,7 @@ impl Storm {
                 (root.column(registered).concat() == others.to_string()).then_some(())
             });
         }
-        let tail = now();
-        self.topology.stop_replication();
+        let tail = self.begin_tail();
         self.node(late).revive(true);
         let contest = self.contest(late);
         let cut = now();
