@@ -22,6 +22,8 @@ use crate::stage::eventually;
 enum Kind {
     /// The last `lost` milliseconds are lost; the proxy `late` comes so many milliseconds after the others.
     Plain { lost: u64, late: Option<(usize, u64)> },
+    /// The next primary dies too, so many milliseconds after its promotion, and the third server is promoted.
+    Twice { lost: [u64; 2], between: u64 },
     /// A proxy has registered in the lost tail, and has granted a lock there.
     Registration,
     /// The next primary dies too, and the first one comes back as it was: before, or after locks were granted.
@@ -90,16 +92,22 @@ impl Storm {
             let (some, other) = (Some((0, 0)), Some((1, 0)));
             self.deck = vec![plain(None), plain(some), plain(other), plain(some), plain(other)];
             let granted = self.random.random_range(0..2) == 0;
-            self.deck.extend([Kind::Registration, Kind::Return { granted }]);
+            let twice = Kind::Twice { lost: [0, 0], between: 0 };
+            self.deck.extend([Kind::Registration, Kind::Return { granted }, twice]);
             self.deck.shuffle(&mut self.random);
         }
-        match self.deck.pop().expect("a full deck") {
+        let kind = self.deck.pop().expect("a full deck");
+        match kind {
             Kind::Plain { late, .. } => {
                 let lost = self.random.random_range(0..=800);
                 let late = late.map(|(proxy, _)| (proxy, self.random.random_range(100..1500)));
                 Kind::Plain { lost, late }
             }
-            kind => kind,
+            Kind::Twice { .. } => {
+                let lost = [(); 2].map(|()| self.random.random_range(0..=800));
+                Kind::Twice { lost, between: self.random.random_range(200..5000) }
+            }
+            Kind::Registration | Kind::Return { .. } => kind,
         }
     }
 
@@ -108,6 +116,7 @@ impl Storm {
         let kind = self.draw();
         let (first, promoted) = match kind {
             Kind::Plain { lost, late } => self.plain(lost, late),
+            Kind::Twice { lost, between } => self.twice(lost, between),
             Kind::Registration => self.lose_a_registration(),
             Kind::Return { granted } => self.come_back(granted),
         };
@@ -135,8 +144,9 @@ impl Storm {
 
     /// Kills the writer, has the next one promoted, and begins to bring the first one back; when the next one was there.
     fn crash(&mut self, tail: Duration) -> Duration {
+        let died = self.topology.writer();
         let promoted = self.kill(&["crash"], tail);
-        self.rejoin();
+        self.rejoin(vec![died]);
         promoted
     }
 
@@ -157,9 +167,10 @@ impl Storm {
         promoted
     }
 
-    fn rejoin(&mut self) {
+    fn rejoin(&mut self, servers: Vec<usize>) {
         let topology = Arc::clone(&self.topology);
-        self.rejoining = Some(std::thread::spawn(move || topology.run(&["rejoin"])));
+        let rejoin = move || servers.into_iter().for_each(|server| topology.rejoin(server));
+        self.rejoining = Some(std::thread::spawn(rejoin));
     }
 
     fn plain(&mut self, lost: u64, late: Option<(usize, u64)>) -> (Duration, Duration) {
@@ -175,6 +186,23 @@ impl Storm {
             self.node(proxy).heal();
             self.note("cut", Some(proxy), cut, now());
         }
+        (tail, promoted)
+    }
+
+    /// The second one dies in the grace that the first has begun.
+    fn twice(&mut self, lost: [u64; 2], between: u64) -> (Duration, Duration) {
+        let (mut tail, mut promoted) = (Duration::ZERO, Duration::ZERO);
+        let mut died = Vec::new();
+        for ms in lost {
+            if promoted > Duration::ZERO {
+                std::thread::park_timeout(Duration::from_millis(between));
+            }
+            tail = self.begin_tail();
+            std::thread::park_timeout(Duration::from_millis(ms));
+            died.push(self.topology.writer());
+            promoted = self.kill(&["crash"], tail);
+        }
+        self.rejoin(died);
         (tail, promoted)
     }
 
@@ -269,8 +297,9 @@ impl Storm {
             self.until_granted(promoted);
             std::thread::park_timeout(Duration::from_secs(1));
         }
+        let died = self.topology.writer();
         let promoted = self.kill(&["return"], tail);
-        self.rejoin();
+        self.rejoin(vec![died]);
         (tail, promoted)
     }
 

@@ -1,5 +1,6 @@
 //! A primary with two replicas, by `dev/topology.sh`, whose writer is killed again and again.
 
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -65,10 +66,11 @@ impl Topology {
         self.servers().swap_remove(self.writer())
     }
 
-    /// The servers beside the writer.
+    /// The servers beside the writer that run.
     pub(crate) fn replicas(&self) -> Vec<Server> {
         let mut servers = self.servers();
         servers.swap_remove(self.writer());
+        servers.retain(|server| TcpStream::connect((&*server.host, server.port)).is_ok());
         servers
     }
 
@@ -80,6 +82,11 @@ impl Topology {
                 Flavour::MariaDb => "STOP SLAVE IO_THREAD",
             });
         }
+    }
+
+    /// The server that was killed last is a replica again; returns when all that run are in step.
+    pub(crate) fn rejoin(&self, server: usize) {
+        self.run(&["rejoin", "--node", &(server + 1).to_string()]);
     }
 
     /// When the last writer was killed, on the clock of the history.
