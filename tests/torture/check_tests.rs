@@ -147,7 +147,7 @@ fn a_lock_that_is_lost_while_the_server_hangs_is_caught() {
 }
 
 #[test]
-fn what_is_lost_with_a_primary_is_no_lost_update() {
+fn an_increment_that_is_lost_with_a_primary_is_no_lost_update() {
     let s = |n: u64| n * 1000;
     let grown = |at, read| increment(1, s(at), read, true);
     // The increments at 8 s and 11 s may be lost, that at 1 s may not.

@@ -1,4 +1,4 @@
-//! Failovers, by the seed: which tail is lost, which proxy comes late, and what becomes of the server that has died.
+//! Failovers, by the seed: how much of the log is lost, which proxy comes late, and how the dead server comes back.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,6 +28,24 @@ enum Kind {
     Registration,
     /// The next primary dies too, and the first one comes back as it was: before, or after locks were granted.
     Return { granted: bool },
+}
+
+impl Kind {
+    /// A few words for the report.
+    fn tell(self) -> String {
+        match self {
+            Self::Plain { late: None, .. } => "crash".to_owned(),
+            Self::Plain { late: Some((proxy, ms)), .. } => {
+                format!("crash, proxy {proxy} {ms} ms late")
+            }
+            Self::Twice { between, .. } => format!("two crashes in {between} ms"),
+            Self::Registration => "crash, a registration is lost".to_owned(),
+            Self::Return { granted: false } => "crash, and the former primary returns".to_owned(),
+            Self::Return { granted: true } => {
+                "crash, locks are granted, and the former primary returns".to_owned()
+            }
+        }
+    }
 }
 
 /// How long after the others a proxy comes whose registration was lost: an early end of the grace is used by then.
@@ -124,7 +142,7 @@ impl Storm {
         let died = self.topology.lost_at();
         let grants = grants.into_iter().map(|at| Some(at?.saturating_sub(died))).collect();
         let tail = died.saturating_sub(first);
-        let what = format!("{kind:?}, tail of {:.2} s", tail.as_secs_f64());
+        let what = format!("{}; tail of {:.2} s", kind.tell(), tail.as_secs_f64());
         self.rejoined();
         std::thread::park_timeout(Duration::from_millis(self.random.random_range(500..2500)));
         Story { what, outage: promoted.saturating_sub(died), grants }
@@ -160,7 +178,7 @@ impl Storm {
 
     fn kill(&self, command: &[&str], tail: Duration) -> Duration {
         self.topology.run(command);
-        let promoted = now();
+        let promoted = self.topology.promoted_at();
         self.clients.tail.store(false, Ordering::SeqCst);
         self.note("failover", None, self.topology.lost_at(), promoted);
         self.note("lost tail", None, tail, promoted);

@@ -3,7 +3,7 @@
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use lockstead_support::private_server::dev_folder;
 
@@ -91,10 +91,18 @@ impl Topology {
 
     /// When the last writer was killed, on the clock of the history.
     pub(crate) fn lost_at(&self) -> Duration {
-        let wall: f64 = self.read("lost-at").trim().parse().expect("a time");
-        let today = SystemTime::now().duration_since(UNIX_EPOCH).expect("a later year");
-        let age = Duration::try_from_secs_f64(today.as_secs_f64() - wall).unwrap_or_default();
-        now().saturating_sub(age)
+        self.written_at("lost-at")
+    }
+
+    /// When the writer took writes: the script goes on with the others.
+    pub(crate) fn promoted_at(&self) -> Duration {
+        self.written_at("writer")
+    }
+
+    fn written_at(&self, file: &str) -> Duration {
+        let written = std::fs::metadata(self.folder.join(file)).and_then(|file| file.modified());
+        let age = SystemTime::now().duration_since(written.expect("a time"));
+        now().saturating_sub(age.unwrap_or_default())
     }
 }
 
