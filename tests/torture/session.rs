@@ -194,6 +194,9 @@ impl Session {
         let wait = Wait { key: key.to_owned(), proxy: self.proxy, from, to, limit };
         self.place.history.events().waits.push(wait);
         let value = match reply {
+            Err(Broken::Error(code)) if self.place.moves && !self.holds(key) => {
+                return self.check_not_held(key, code).map(|()| false);
+            }
             // The store failed, a deadlock was found, or the row is another's: not taken, and the session goes on.
             Err(Broken::Error(1105 | 1205 | 1213 | 3058)) if !self.holds(key) => return Ok(false),
             reply => reply?,
@@ -226,6 +229,15 @@ impl Session {
             }
         }
         Ok(true)
+    }
+
+    /// A GET_LOCK that was answered with an error has taken nothing.
+    fn check_not_held(&mut self, key: &str, code: u16) -> Result<(), Broken> {
+        let said = self.ask_proxy(&format!("SELECT IS_USED_LOCK('{key}')"))?;
+        if said == Some(self.conn.to_string()) {
+            self.odd(key, &format!("GET_LOCK said error {code}, and the lock is held"));
+        }
+        Ok(())
     }
 
     /// Takes a lock; whether it is held now.
