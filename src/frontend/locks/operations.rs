@@ -250,7 +250,7 @@ async fn release_lock(cx: &mut CallContext<'_>, key: Key) -> Result<Released, Cl
     }
 }
 
-/// The client is told of an error, since the server's connection has ended: it has none of the locks that its command
+/// The client gets an error, since the server's connection has ended: it has none of the locks that its command
 /// took, and would not release them.
 pub(crate) async fn give_back_unanswered(cx: &mut CallContext<'_>) -> Result<(), CloseReason> {
     let locks = cx.locks.ledger_mut().undo();

@@ -81,15 +81,15 @@ impl Ledger {
         self.taken = Some(Vec::new());
     }
 
-    /// Gives back what the command under way has taken, since its client is told of an error. What the store must
+    /// Gives back what the command under way has taken, since its client gets an error. What the store must
     /// release, as after [`Held::release`].
     pub(crate) fn undo(&mut self) -> Vec<(Key, u64)> {
-        let taken = self.taken.take().unwrap_or_default().into_iter();
+        let keys = self.taken.take().unwrap_or_default().into_iter();
         let last = |key: Key| match self.held.release(&key) {
             Release::Last(token) => Some((key, token)),
             Release::NotMine | Release::Counted | Release::Uncounted => None,
         };
-        taken.filter_map(last).collect()
+        keys.filter_map(last).collect()
     }
 
     /// The locks were read from the server, which does not say how often each is held.

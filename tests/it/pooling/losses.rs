@@ -241,7 +241,7 @@ fn a_call_that_has_failed_ends_its_session_with_the_connection(server: &Server) 
 }
 
 /// A proxy that reaches the server by this link, and an account whose password it knows.
-fn behind(link: &Link, suited: &Suited, size: u32, extra: &[&str]) -> (Proxy, Tenant) {
+fn through(link: &Link, suited: &Suited, size: u32, extra: &[&str]) -> (Proxy, Tenant) {
     let place = |port: u16| format!(":{port}");
     let url = suited.server().url.replace(&place(suited.server().port), &place(link.port()));
     let tenant = Tenant::create(suited.server(), "its password");
@@ -250,12 +250,12 @@ fn behind(link: &Link, suited: &Suited, size: u32, extra: &[&str]) -> (Proxy, Te
     (proxy, tenant)
 }
 
-/// It would not be released: a client that hears of an error does not know that it has one.
+/// It would not be released: a client that gets an error does not know that it has one.
 fn a_get_lock_that_ends_with_an_error_takes_no_lock(server: &Server) {
     let suited = Suited::to(server);
     let link = Link::to(suited.server().port);
     // The server is asked for each answer.
-    let (proxy, tenant) = behind(&link, &suited, 2, &["--fast-path", "false"]);
+    let (proxy, tenant) = through(&link, &suited, 2, &["--fast-path", "false"]);
     let mut session = Session::of(proxy.port, &tenant.account);
     let prepared = prepare(&mut session, "SELECT GET_LOCK('k', 0)");
     for transaction in [false, true] {
@@ -292,7 +292,7 @@ fn a_get_lock_that_ends_with_an_error_takes_no_lock(server: &Server) {
 fn a_client_is_answered_when_the_server_has_done_with_its_connection(server: &Server) {
     let suited = Suited::to(server);
     let link = Link::to(suited.server().port);
-    let (proxy, tenant) = behind(&link, &suited, 1, &[]);
+    let (proxy, tenant) = through(&link, &suited, 1, &[]);
     let mut root = suited.server().root();
     let table = format!("{}.t", tenant.database.name);
     root.run(&format!("CREATE TABLE {table} (id INT PRIMARY KEY, n INT)"));
