@@ -302,20 +302,16 @@ pub(crate) fn costly_failovers(
         let short = |l: &&Loss| reached(l.proxy).saturating_sub(from) < lease / 2;
         for loss in losses.iter().filter(|l| from <= l.at && l.at <= to).filter(short) {
             let key = loss.keys.first().cloned().unwrap_or_default();
-            let mut what = format!("session {} at proxy {} lost '{key}'", loss.session, loss.proxy);
-            let others = holds.iter().filter(|h| {
-                h.key == key
-                    && h.session != loss.session
-                    && from <= h.granted
-                    && h.granted < loss.at
+            let others = holds
+                .iter()
+                .filter(|h| h.key == key && h.session != loss.session && from <= h.granted);
+            let next = others.filter(|h| h.granted < loss.at).min_by_key(|h| h.granted);
+            let meanwhile = next.map_or_else(String::new, |h| {
+                let before = loss.at.saturating_sub(h.granted);
+                format!(": session {} (proxy {}) had it {before:?} before", h.session, h.proxy)
             });
-            if let Some(other) = others.min_by_key(|h| h.granted) {
-                let before = loss.at - other.granted;
-                what += &format!(
-                    ": session {} (proxy {}) had it {before:?} before",
-                    other.session, other.proxy
-                );
-            }
+            let what =
+                format!("session {} at proxy {} lost '{key}'{meanwhile}", loss.session, loss.proxy);
             found.push(Violation {
                 rule: "a failover costs no lock",
                 key,

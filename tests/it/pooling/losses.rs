@@ -270,9 +270,10 @@ fn a_get_lock_that_ends_with_an_error_takes_no_lock(server: &Server) {
                 }
                 // As the answer is worded.
                 link.lose_the_reply_to(b"SLEEP(0)");
-                let response = match executes {
-                    false => session.client.query(b"SELECT GET_LOCK('k', 0)"),
-                    true => session.client.execute(prepared, &Execute::default()),
+                let response = if executes {
+                    session.client.execute(prepared, &Execute::default())
+                } else {
+                    session.client.query(b"SELECT GET_LOCK('k', 0)")
                 };
                 assert!(link.has_lost_it(), "{case}");
                 let expected = if transaction { rolled_back() } else { unknown() };

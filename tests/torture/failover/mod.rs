@@ -81,9 +81,9 @@ fn torture(flavour: Flavour) {
     let mut violations = Vec::new();
     std::thread::park_timeout(Duration::from_secs(2));
     for n in 1..=failovers {
-        let story = storm.strike();
-        println!("{n}: {}", tell(&story));
-        stories.push(story);
+        let told = storm.strike();
+        println!("{n}: {}", tell(&told));
+        stories.push(told);
         violations = judge(&clients.place.history.events());
         if !violations.is_empty() {
             break;

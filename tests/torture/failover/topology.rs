@@ -3,7 +3,7 @@
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use lockstead_support::private_server::dev_folder;
 
@@ -101,8 +101,7 @@ impl Topology {
 
     fn written_at(&self, file: &str) -> Duration {
         let written = std::fs::metadata(self.folder.join(file)).and_then(|file| file.modified());
-        let age = SystemTime::now().duration_since(written.expect("a time"));
-        now().saturating_sub(age.unwrap_or_default())
+        now().saturating_sub(written.expect("a time").elapsed().unwrap_or_default())
     }
 }
 
