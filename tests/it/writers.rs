@@ -253,12 +253,13 @@ fn taught(both: &Replicated, proxies: &[Launched]) -> Account {
     account
 }
 
-/// Another server becomes the writer, which never got the lock, while a connection for the comparison is opened slowly.
+/// Another server becomes the writer, which never got the lock, while a connection for the comparison is opened. All ways
+/// are slow, so that the rows are read there before the lock is carried over.
 fn a_held_lock_is_compared_with_rows_of_its_own_server_alone(server: &Server) {
     let both = Replicated::start(server);
-    let way = Link::to(both.first.server.port);
-    let hosts = format!("127.0.0.1:{},127.0.0.1:{}", way.port(), both.second.server.port);
-    let settings = ["--lease", "9s", "--pooling", "transaction", "--connect-timeout", "20s"];
+    let ways = [&both.first, &both.second].map(|own| Link::to(own.server.port));
+    let hosts = format!("127.0.0.1:{},127.0.0.1:{}", ways[0].port(), ways[1].port());
+    let settings = ["--lease", "12s", "--pooling", "transaction", "--connect-timeout", "20s"];
     let (backends, url) = (both.backends(), both.tables.url(&hosts));
     let proxy = Launched::start_with_pages(&backends, &url, &settings);
     eventually("it grants", || (proxy.metric("lockstead_lease_good") >= 1.0).then_some(()));
@@ -272,12 +273,13 @@ fn a_held_lock_is_compared_with_rows_of_its_own_server_alone(server: &Server) {
     // Connections for changes are there from then on.
     holder.lock("before");
     holder.unlock("before");
-    for direction in [Way::ToServer, Way::ToClient] {
-        way.delay(direction, Duration::from_millis(200));
+    for way in &ways {
+        way.delay(Way::ToServer, Duration::from_millis(60));
+        way.delay(Way::ToClient, Duration::from_millis(60));
     }
     holder.lock("k");
-    let open = way.open();
-    eventually("the lock is to be compared with its row", || (way.open() > open).then_some(()));
+    let open = ways[0].open();
+    eventually("the lock is to be compared with its row", || (ways[0].open() > open).then_some(()));
     set_writable(&both.first.server, both.flavour, false);
     both.promote();
     eventually("it follows", || (proxy.metric("lockstead_failovers_total") >= 1.0).then_some(()));
