@@ -2,7 +2,7 @@
 FLAVOUR ?= mysql
 ARGS ?=
 
-.PHONY: help demo run test test-long test-drivers test-suites test-monitoring test-page test-packaging test-balancers test-router test-topologies test-docs docs torture mutants fuzz bench incident deb check clean
+.PHONY: help demo run test test-long test-drivers test-suites test-monitoring test-page test-packaging test-balancers test-router test-topologies test-docs docs torture torture-failover mutants fuzz bench incident deb check clean
 
 help: ## this list
 	@echo 'usage: make TARGET [FLAVOUR=mysql|mariadb] [ARGS=...]'
@@ -55,6 +55,9 @@ test-docs: ## every command in README.md and docs/, against a private server and
 
 torture: ## random faults against private servers for minutes; ARGS=[SECONDS [SEED]]
 	@dev/torture.sh $(ARGS)
+
+torture-failover: ## a primary that dies again and again, with a lost tail: no lock may have two holders; ARGS=[--mutant RULE] [mysql] [mariadb] [FAILOVERS]
+	@dev/torture-failover.sh $(ARGS)
 
 mutants: ## leave rules of the lock engine out, one at a time: a checker must notice
 	@dev/mutants.sh $(ARGS)

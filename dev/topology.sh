@@ -10,6 +10,8 @@
 #          switch    planned: another node becomes the writer; --to NODE
 #          crash     SIGKILL of the writer, then failover; --lost MS: the others stop replicating so
 #                    long before it, so that the last transactions are lost with it
+#          return    SIGKILL of the writer; the one that was lost before it comes back as it was then, and is
+#                    the writer: what happened in between is lost. For async-mysql and async-mariadb
 #          failover  what a failover tool does when the writer is lost, or, where the nodes do it
 #                    themselves, waits until they have
 #          cut       cuts the writer from the others; --node NODE: that node;
@@ -115,6 +117,22 @@ topology_crash() {
   kill_node "$from" # waits until it is gone
   fail_over "$from"
   say "node $from is killed; the writer is node $(writer)"
+}
+
+topology_return() {
+  local from to n
+  case $kind in async-*) ;; *) die "$kind does not lose what its writer has acknowledged" ;; esac
+  from=$(writer)
+  to=$(cat "$folder/lost" 2>/dev/null) || die 'no writer was lost before'
+  ! pid_of "$to" >/dev/null || die "node $to runs: it is not as it was then"
+  pid_of "$from" >/dev/null || die "the writer, node $from, does not run"
+  restart_node "$to" # read-only, and nobody's replica
+  lose "$from"
+  kill_node "$from"
+  reopen "$to"
+  set_writer "$to"
+  for n in $(others "$to"); do join "$n" fenced; done
+  say "node $from is killed; the writer is node $to, as it was"
 }
 
 topology_failover() {
@@ -259,7 +277,7 @@ case $folder in /*) ;; *) folder=$PWD/$folder ;; esac
 
 case $command in
 up | down) "topology_$command" ;;
-switch | crash | failover | cut | heal | rejoin | status)
+switch | crash | return | failover | cut | heal | rejoin | status)
   [ -e "$folder/ready" ] || die "there is no topology in $folder: start it with up"
   [ "$(cat "$folder/kind")" = "$kind" ] || die "the topology in $folder is $(cat "$folder/kind")"
   network=$(cat "$folder/network")

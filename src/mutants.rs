@@ -48,6 +48,8 @@ pub enum Mutant {
     EarlyGrace,
     /// In a new epoch the lease is renewed, and the rows of held locks are not written (I12).
     RenewWithoutReclaim,
+    /// Servers have no identities: another primary is taken for the same server, and no epoch begins there.
+    NoEpoch,
     /// A new epoch's tokens begin where the copy's end (I9).
     TokenWithoutEpoch,
     /// A packet's results are read until there seems to be none.

@@ -82,6 +82,12 @@ fail_over() {
   set_writer "$best"
 }
 
+# reopen N: one that was a primary, and has run by itself since its restart.
+reopen() {
+  sql "$1" 'STOP SLAVE; RESET SLAVE ALL'
+  open "$1"
+}
+
 # join N unfenced|fenced
 join() {
   local n=$1

@@ -89,6 +89,12 @@ fail_over() {
   set_writer "$best"
 }
 
+# reopen N: one that was a source, and has run by itself since its restart.
+reopen() {
+  sql "$1" 'STOP REPLICA; RESET REPLICA ALL'
+  open "$1" 0
+}
+
 # join N unfenced|fenced
 join() {
   local n=$1 mine own_alone

@@ -2,15 +2,17 @@
 
 use sha2::{Digest, Sha256};
 
+use crate::mutants::{self, Mutant};
 use crate::types::Flavour;
 
 /// The server's own identity, as text, evaluated on that server. A restart keeps it.
 pub fn ident_expression(flavour: Flavour) -> &'static str {
-    match flavour {
+    let ident = match flavour {
         Flavour::MySql => "@@server_uuid",
         // server_uid is made of port and network address: it survives a new data directory.
         Flavour::MariaDb => "CONCAT(@@server_id,':',@@hostname,':',@@port)",
-    }
+    };
+    mutants::or(Mutant::NoEpoch, ident, "'any server'")
 }
 
 /// The run of the server as one number, evaluated on that server: 31 bits for its identity, and below them its start in

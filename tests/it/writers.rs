@@ -1,6 +1,9 @@
 //! Several servers: Lockstead finds the one that takes writes, and follows it.
 
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use lockstead_support::Way;
 
 use crate::adopt::{pair, until_alike};
 use crate::cli::{install, least_rights, text};
@@ -8,6 +11,7 @@ use crate::launch::{Launched, program, run};
 use crate::link::Link;
 use crate::own_server::{OwnServer, flavour_of};
 use crate::proxy::{free_port, fresh_schema};
+use crate::replicas::detach;
 use crate::script::{Flavour, Server};
 use crate::session::{Session, account};
 use crate::stage::{eventually, on_both};
@@ -17,6 +21,7 @@ on_both! {
     sessions_and_lock_tables_follow_a_planned_switch
     shared_sessions_go_on_at_the_new_writer
     a_held_lock_follows_a_planned_switch_and_a_crash
+    a_held_lock_is_compared_with_rows_of_its_own_server_alone
     a_client_that_comes_after_a_crash_waits_for_the_next_writer
     a_dead_server_is_passed_over_at_the_start
     sessions_stay_while_no_writer_is_known_and_new_ones_wait
@@ -236,17 +241,13 @@ fn shared_sessions_go_on_at_the_new_writer(server: &Server) {
     });
 }
 
-/// The proxies find the next writer by themselves, and carry the lock there: a rival at another proxy never gets it.
-fn a_held_lock_follows_a_planned_switch_and_a_crash(server: &Server) {
-    let both = Replicated::start(server);
-    let shared = ["--lease", "10s", "--pooling", "transaction"];
-    let proxies = [both.proxy(&shared), both.proxy(&shared)];
-    let app = fresh_schema().replace("lockstead_t", "lockstead_d");
-    let mut root = both.first.server.root();
+/// An account of the primary's that these proxies know.
+fn taught(both: &Replicated, proxies: &[Launched]) -> Account {
+    let user = fresh_schema().replace("lockstead_t", "lockstead_d");
     // Without a password each login teaches the proxy.
-    root.run(&format!("CREATE USER {app}@'%' IDENTIFIED BY ''"));
-    let account = Account { user: app.clone(), password: String::new(), ..account() };
-    for proxy in &proxies {
+    both.first.server.root().run(&format!("CREATE USER {user}@'%' IDENTIFIED BY ''"));
+    let account = Account { user, password: String::new(), ..account() };
+    for proxy in proxies {
         eventually("the proxy knows the account", || {
             let mut session = Session::of(proxy.port, &account);
             session.run("DO 0");
@@ -255,10 +256,54 @@ fn a_held_lock_follows_a_planned_switch_and_a_crash(server: &Server) {
             pins.all(|line| line.ends_with(" 0")).then_some(())
         });
     }
+    account
+}
+
+/// Another server becomes the writer, which never got the lock, while a connection for the comparison is opened. All ways
+/// are slow, so that the rows are read there before the lock is carried over.
+fn a_held_lock_is_compared_with_rows_of_its_own_server_alone(server: &Server) {
+    let both = Replicated::start(server);
+    let ways = [&both.first, &both.second].map(|own| Link::to(own.server.port));
+    let hosts = format!("127.0.0.1:{},127.0.0.1:{}", ways[0].port(), ways[1].port());
+    let settings = ["--lease", "12s", "--pooling", "transaction", "--connect-timeout", "20s"];
+    let (backends, url) = (both.backends(), both.tables.url(&hosts));
+    let proxy = Launched::start_with_pages(&backends, &url, &settings);
+    eventually("it grants", || (proxy.metric("lockstead_lease_good") >= 1.0).then_some(()));
+    let account = taught(&both, std::slice::from_ref(&proxy));
+    let mut holder = Session::of(proxy.port, &account);
+    let users = format!("SELECT COUNT(*) FROM mysql.user WHERE user='{}'", account.user);
+    eventually("the replica has the account", || {
+        (both.second.server.root().column(&users) == ["1"]).then_some(())
+    });
+    detach(&both.second.server);
+    // Connections for changes are there from then on.
+    holder.lock("before");
+    holder.unlock("before");
+    for way in &ways {
+        way.delay(Way::ToServer, Duration::from_millis(60));
+        way.delay(Way::ToClient, Duration::from_millis(60));
+    }
+    holder.lock("k");
+    let open = ways[0].open();
+    eventually("the lock is to be compared with its row", || (ways[0].open() > open).then_some(()));
+    set_writable(&both.first.server, both.flavour, false);
+    both.promote();
+    eventually("it follows", || (proxy.metric("lockstead_failovers_total") >= 1.0).then_some(()));
+    let own = holder.value("SELECT IS_USED_LOCK('k') = CONNECTION_ID()");
+    assert_eq!(own.as_deref(), Some("1"), "{}", proxy.log());
+    assert_eq!(holder.value("SELECT RELEASE_LOCK('k')").as_deref(), Some("1"));
+}
+
+/// The proxies find the next writer by themselves, and carry the lock there: a rival at another proxy never gets it.
+fn a_held_lock_follows_a_planned_switch_and_a_crash(server: &Server) {
+    let both = Replicated::start(server);
+    let shared = ["--lease", "10s", "--pooling", "transaction"];
+    let proxies = [both.proxy(&shared), both.proxy(&shared)];
+    let account = taught(&both, &proxies);
     let [mut holder, mut rival] = [0, 1].map(|n: usize| Session::of(proxies[n].port, &account));
     holder.ask_for("k");
     holder.gets_it();
-    let users = format!("SELECT COUNT(*) FROM mysql.user WHERE user='{app}'");
+    let users = format!("SELECT COUNT(*) FROM mysql.user WHERE user='{}'", account.user);
     until_alike(&both.first, &both.second, &both.tables.schema);
     eventually("the replica has the account", || {
         (both.second.server.root().column(&users) == ["1"]).then_some(())

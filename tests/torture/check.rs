@@ -134,7 +134,16 @@ pub(crate) fn regressions(holds: &[Hold]) -> Vec<Violation> {
     found
 }
 
-/// C3: what was written under the lock is there for the next holder to read.
+/// Replicas may be so late beside the time in which they get nothing.
+const REPLICATION: Duration = Duration::from_secs(2);
+
+/// Whether what the server said then may be lost with it: the next primary never got it.
+fn is_in_tail(at: Duration, faults: &[Fault]) -> bool {
+    let mut tails = faults.iter().filter(|f| f.kind == "lost tail");
+    tails.any(|f| at + REPLICATION >= f.from && at <= f.to)
+}
+
+/// C3: what was written under the lock is there for the next holder to read, unless it was lost with a primary.
 pub(crate) fn lost_updates(increments: &[Increment], faults: &[Fault]) -> Vec<Violation> {
     let mut found = Vec::new();
     for (key, mut increments) in by_key(increments, |i| &i.key) {
@@ -159,7 +168,10 @@ pub(crate) fn lost_updates(increments: &[Increment], faults: &[Fault]) -> Vec<Vi
                     ),
                 });
             }
-            (least, since) = (i.read + u64::from(i.sure), i.at);
+            let (least_now, said) = if i.sure { (i.read + 1, i.written) } else { (i.read, i.at) };
+            if !is_in_tail(said, faults) {
+                (least, since) = (least_now, i.at);
+            }
             most = i.read + 1;
         }
     }
@@ -266,6 +278,47 @@ pub(crate) fn hanged(losses: &[Loss], faults: &[Fault]) -> Vec<Violation> {
                     ),
                 });
             }
+        }
+    }
+    found
+}
+
+/// C10: a primary that dies costs nobody a lock, if the session's proxy has reached the next one within half a lease.
+pub(crate) fn costly_failovers(
+    losses: &[Loss],
+    holds: &[Hold],
+    faults: &[Fault],
+    lease: Duration,
+) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for failover in faults.iter().filter(|f| f.kind == "failover") {
+        let (from, to) = (failover.from, failover.to + lease);
+        let reached = |proxy: usize| {
+            let own = faults.iter().filter(|f| {
+                f.kind == "cut" && f.proxy == Some(proxy) && f.from <= failover.to && f.to >= from
+            });
+            own.map(|f| f.to).fold(failover.to, Duration::max)
+        };
+        let short = |l: &&Loss| reached(l.proxy).saturating_sub(from) < lease / 2;
+        for loss in losses.iter().filter(|l| from <= l.at && l.at <= to).filter(short) {
+            let key = loss.keys.first().cloned().unwrap_or_default();
+            let others = holds
+                .iter()
+                .filter(|h| h.key == key && h.session != loss.session && from <= h.granted);
+            let next = others.filter(|h| h.granted < loss.at).min_by_key(|h| h.granted);
+            let meanwhile = next.map_or_else(String::new, |h| {
+                let before = loss.at.saturating_sub(h.granted);
+                format!(": session {} (proxy {}) had it {before:?} before", h.session, h.proxy)
+            });
+            let what =
+                format!("session {} at proxy {} lost '{key}'{meanwhile}", loss.session, loss.proxy);
+            found.push(Violation {
+                rule: "a failover costs no lock",
+                key,
+                from,
+                to: loss.at,
+                what,
+            });
         }
     }
     found

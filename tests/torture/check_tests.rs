@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::check::{
-    Absence, Rest, deadlocks, early_losses, hanged, late_answers, leaks, lost_updates, overlaps,
-    regressions, unfair_queues, wrong_looks,
+    Absence, Rest, costly_failovers, deadlocks, early_losses, hanged, late_answers, leaks,
+    lost_updates, overlaps, regressions, unfair_queues, wrong_looks,
 };
 use crate::history::{Fault, Hold, Increment, Look, Loss, Queue, Said, Wait};
 
@@ -27,7 +27,7 @@ fn hold(session: u64, granted: u64, until: u64, token: u64) -> Hold {
 
 fn increment(session: u64, at: u64, read: u64, sure: bool) -> Increment {
     let (key, asked, at) = ("k".to_owned(), ms(at), ms(at));
-    Increment { key, session, proxy: 0, asked, at, read, sure }
+    Increment { key, session, proxy: 0, asked, at, read, sure, written: at }
 }
 
 fn fault(kind: &'static str, from: u64, to: u64) -> Fault {
@@ -136,7 +136,7 @@ fn a_waiter_that_is_passed_over_is_caught() {
 
 #[test]
 fn a_lock_that_is_lost_while_the_server_hangs_is_caught() {
-    let loss = |at| Loss { session: 1, proxy: 0, at: ms(at) };
+    let loss = |at| Loss { session: 1, proxy: 0, at: ms(at), keys: Vec::new() };
     let hang = fault("hang", 20_000, 26_000);
     for (at, count) in [(19_000, 0), (21_000, 1), (28_000, 1), (31_000, 0)] {
         assert_eq!(hanged(&[loss(at)], std::slice::from_ref(&hang)).len(), count, "{at}");
@@ -144,6 +144,47 @@ fn a_lock_that_is_lost_while_the_server_hangs_is_caught() {
     // Another fault may have cost it.
     assert_eq!(hanged(&[loss(21_000)], &[fault("cut", 10_000, 17_000), hang.clone()]), []);
     assert_eq!(hanged(&[loss(21_000)], &[hang, fault("cut", 30_000, 31_000)]).len(), 1);
+}
+
+#[test]
+fn an_increment_that_is_lost_with_a_primary_is_no_lost_update() {
+    let s = |n: u64| n * 1000;
+    let grown = |at, read| increment(1, s(at), read, true);
+    // The increments at 8 s and 11 s may be lost, that at 1 s may not.
+    let tail = [fault("lost tail", s(10), s(12))];
+    let story = |last| [grown(1, 0), grown(8, 1), grown(11, 2), grown(20, last)];
+    for (last, all, lost) in [(3, 0, 0), (2, 1, 0), (1, 1, 0), (0, 1, 1), (4, 1, 1)] {
+        assert_eq!(lost_updates(&story(last), &[]).len(), all, "{last}");
+        assert_eq!(lost_updates(&story(last), &tail).len(), lost, "{last}");
+    }
+    // One that was written by the next primary is there.
+    let written = Increment { written: ms(s(13)), ..grown(11, 2) };
+    let story = |last| [grown(1, 0), grown(8, 1), written.clone(), grown(20, last)];
+    assert_eq!(lost_updates(&story(3), &tail), []);
+    assert_eq!(lost_updates(&story(2), &tail).len(), 1);
+}
+
+#[test]
+fn a_lock_that_is_lost_with_a_primary_is_caught() {
+    let lease = ms(8000);
+    let loss = |at| Loss { session: 1, proxy: 0, at: ms(at), keys: vec!["k".to_owned()] };
+    let of_all = |kind, from, to| Fault { proxy: None, ..fault(kind, from, to) };
+    let short = of_all("failover", 20_000, 22_000);
+    for (at, count) in [(19_000, 0), (21_000, 1), (29_000, 1), (31_000, 0)] {
+        let found = costly_failovers(&[loss(at)], &[], std::slice::from_ref(&short), lease);
+        assert_eq!(found.len(), count, "{at}");
+    }
+    let long = of_all("failover", 20_000, 25_000);
+    assert_eq!(costly_failovers(&[loss(26_000)], &[], &[long], lease), []);
+    // Its proxy came later.
+    for (until, count) in [(23_000, 1), (25_000, 0)] {
+        let late = [short.clone(), fault("cut", 19_000, until)];
+        assert_eq!(costly_failovers(&[loss(26_000)], &[], &late, lease).len(), count, "{until}");
+    }
+    // Another session has it.
+    let next = [hold(2, 24_000, 25_000, 2), hold(3, 25_500, 27_000, 3)];
+    let found = costly_failovers(&[loss(26_000)], &next, &[short], lease);
+    assert!(found[0].what.contains("session 2 (proxy 0) had it 2s before"), "{found:?}");
 }
 
 #[test]

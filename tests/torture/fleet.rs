@@ -26,6 +26,27 @@ pub(crate) struct Options {
     pub(crate) mode: Mode,
     /// Connections to the server that its sessions share, if they do.
     pub(crate) pool_size: Option<u32>,
+    /// The store's account, as user:password.
+    pub(crate) login: &'static str,
+    /// Further arguments.
+    pub(crate) more: &'static [&'static str],
+}
+
+impl Options {
+    /// In mode durable, with an account that may do everything.
+    pub(crate) fn of_root(schema: String) -> Self {
+        Self {
+            schema,
+            lease: Duration::from_secs(30),
+            collect_after: Duration::from_hours(1),
+            mutant: None,
+            state: true,
+            mode: Mode::Durable,
+            pool_size: None,
+            login: "root:rootpw",
+            more: &[],
+        }
+    }
 }
 
 /// How a proxy locks.
@@ -46,14 +67,47 @@ impl Mode {
     }
 }
 
+/// The ways of one proxy to the servers, in the order of its list.
+pub(crate) struct Ways(Vec<Link>);
+
+impl Ways {
+    fn to(servers: &[u16]) -> Self {
+        Self(servers.iter().map(|port| Link::to(*port)).collect())
+    }
+
+    /// Where they begin, as a list of addresses.
+    fn addresses(&self) -> String {
+        let all: Vec<String> = self.0.iter().map(|l| format!("127.0.0.1:{}", l.port())).collect();
+        all.join(",")
+    }
+
+    fn hold(&self, way: Way) {
+        self.0.iter().for_each(|link| link.hold(way));
+    }
+
+    fn delay(&self, way: Way, delay: Duration) {
+        self.0.iter().for_each(|link| link.delay(way, delay));
+    }
+
+    /// Nothing arrives on any of them.
+    pub(crate) fn stall(&self) {
+        self.0.iter().for_each(Link::stall);
+    }
+
+    /// All are as they should be.
+    pub(crate) fn heal(&self) {
+        self.0.iter().for_each(Link::heal);
+    }
+}
+
 /// A proxy that is kept up.
 pub(crate) struct Node {
     pub(crate) number: usize,
     pub(crate) port: u16,
-    /// Its clients' way to the server.
-    link: Link,
-    /// Its way to the lock tables.
-    pub(crate) store: Link,
+    /// Its clients' ways to the servers.
+    link: Ways,
+    /// Its ways to the lock tables.
+    pub(crate) store: Ways,
     options: Options,
     state_dir: Mutex<PathBuf>,
     proxy: Mutex<Option<Proxy>>,
@@ -67,13 +121,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Node {
-    /// Starts one in front of a server's port and waits until it is registered.
-    pub(crate) fn start(number: usize, server: u16, options: &Options) -> Self {
+    /// Starts one in front of these servers and waits until it is registered.
+    pub(crate) fn start(number: usize, servers: &[u16], options: &Options) -> Self {
         let node = Self {
             number,
             port: lasting_port(),
-            link: Link::to(server),
-            store: Link::to(server),
+            link: Ways::to(servers),
+            store: Ways::to(servers),
             options: options.clone(),
             state_dir: Mutex::new(fresh_directory()),
             proxy: Mutex::default(),
@@ -102,9 +156,8 @@ impl Node {
         let collect = format!("{}ms", self.options.collect_after.as_millis());
         let state = lock(&self.state_dir).to_string_lossy().into_owned();
         let state = if self.options.state { state } else { "off".to_owned() };
-        let backend = format!("127.0.0.1:{}", self.link.port());
-        let store = format!("127.0.0.1:{}", self.store.port());
-        let store = format!("mysql://root:rootpw@{store}/{}", self.options.schema);
+        let (backend, stores) = (self.link.addresses(), self.store.addresses());
+        let store = format!("mysql://{}@{stores}/{}", self.options.login, self.options.schema);
         let program = || {
             let mut program = program(&[]);
             program.envs(self.options.mutant.map(|mutant| ("LOCKSTEAD_MUTANT", mutant)));
@@ -125,6 +178,7 @@ impl Node {
                 .arguments(&["--create-schema"])
                 .arguments(arguments.as_flattened())
                 .arguments(pooling.as_ref().map_or(&[], |pooling| pooling))
+                .arguments(self.options.more)
                 .on_port(self.port)
                 .log_to(&self.log)
                 .until(Ready::AtOnce)
@@ -156,6 +210,12 @@ impl Node {
             // It may have ended in this moment.
             lockstead_support::process::signal(proxy.pid(), name);
         }
+    }
+
+    /// Nothing of it reaches any server from now on.
+    pub(crate) fn stall(&self) {
+        self.link.stall();
+        self.store.stall();
     }
 
     /// Nothing of it passes this way from now on.

@@ -38,6 +38,15 @@ pub(crate) struct Increment {
     pub(crate) read: u64,
     /// False: nobody knows whether it was written.
     pub(crate) sure: bool,
+    /// When the server said so, if it did.
+    pub(crate) written: Duration,
+}
+
+/// A lock that was granted, told before its session has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Grant {
+    pub(crate) proxy: usize,
+    pub(crate) at: Duration,
 }
 
 /// What IS_FREE_LOCK or IS_USED_LOCK said between two moments.
@@ -101,11 +110,13 @@ pub(crate) struct Loss {
     pub(crate) session: u64,
     pub(crate) proxy: usize,
     pub(crate) at: Duration,
+    pub(crate) keys: Vec<String>,
 }
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Events {
     pub(crate) holds: Vec<Hold>,
+    pub(crate) grants: Vec<Grant>,
     pub(crate) increments: Vec<Increment>,
     pub(crate) looks: Vec<Look>,
     pub(crate) waits: Vec<Wait>,

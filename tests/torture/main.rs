@@ -7,6 +7,7 @@
 mod check;
 mod check_tests;
 mod control;
+mod failover;
 mod faults;
 mod fleet;
 mod history;

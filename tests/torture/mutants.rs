@@ -21,6 +21,7 @@
 //! | `AnswerBeforeRow` | the holder of the lock has its row |
 //! | `ResumeWithoutRenewal` | the model: the takeover ends the sessions, and the audit of held locks closes them, before a client gets another reply |
 //! | `NoGrace`, `RenewWithoutReclaim`, `IdentityAlone` | tests/it/pooling/failover.rs |
+//! | `NoGrace`, `NoEpoch`, `IdentityAlone`, `EarlyGrace` | the torture of failovers (dev/torture-failover.sh) |
 //! | `TokenWithoutEpoch` | the model: it takes a lost tail with more tokens than seconds have passed |
 //! | `CounterVersion` | the model: it takes a store that lost renewals to see a version again |
 //!
@@ -110,21 +111,21 @@ impl Stage {
         let schema = fresh_schema();
         let start = |(number, lease): (usize, &u64)| {
             let options = Options {
-                schema: schema.clone(),
                 lease: Duration::from_secs(*lease),
                 collect_after,
                 mutant,
                 state: false,
                 mode,
                 pool_size: None,
+                ..Options::of_root(schema.clone())
             };
-            Node::start(number, server.port, &options)
+            Node::start(number, &[server.port], &options)
         };
         let nodes: Vec<Node> = leases.iter().enumerate().map(start).collect();
         nodes.iter().for_each(until_it_grants);
         let table = counters(|sql| drop(server.root().run(sql)));
         let history = Arc::new(History::default());
-        let place = Place { history, schema: schema.as_str().into() };
+        let place = Place::new(&history, &schema);
         Self { nodes, place, table, server: server.clone() }
     }
 
@@ -437,7 +438,8 @@ fn mutant_count_in_silence(server: &Server) {
         }
         let detail = String::new();
         let hang = Fault { kind: "hang", detail, proxy: None, from: began, to: now() };
-        let loss = Loss { session: before.number, proxy: 0, at: now() };
+        let keys = vec!["counter 0".to_owned()];
+        let loss = Loss { session: before.number, proxy: 0, at: now(), keys };
         hanged(&[loss], &[hang])
     });
 }

@@ -61,7 +61,7 @@ const LEASE: Duration = Duration::from_secs(3);
 const CLIENTS: usize = 32;
 
 /// Tells the clients to end, also when the run fails.
-struct Ending(Arc<AtomicBool>);
+pub(crate) struct Ending(pub(crate) Arc<AtomicBool>);
 
 impl Drop for Ending {
     fn drop(&mut self) {
@@ -69,7 +69,12 @@ impl Drop for Ending {
     }
 }
 
-fn setting(name: &str) -> Option<u64> {
+/// The rule to be left out, by its name.
+pub(crate) fn mutant() -> Option<&'static str> {
+    std::env::var("LOCKSTEAD_MUTANT").ok().map(|name| &*name.leak())
+}
+
+pub(crate) fn setting(name: &str) -> Option<u64> {
     let value = std::env::var(name).ok()?;
     Some(value.parse().unwrap_or_else(|_| panic!("{name}={value} is not a number")))
 }
@@ -97,17 +102,15 @@ fn torture(flavour: Flavour, modes: &[Mode], pool_size: Option<u32>) {
     }
     let schema = fresh_schema();
     let options = Options {
-        schema: schema.clone(),
         lease: LEASE,
         collect_after: Duration::from_secs(1),
         // With the feature `mutants`.
-        mutant: std::env::var("LOCKSTEAD_MUTANT").ok().map(|name| &*name.leak()),
-        state: true,
-        mode: Mode::Durable,
+        mutant: mutant(),
         pool_size,
+        ..Options::of_root(schema.clone())
     };
     let start = |(n, mode): (usize, &Mode)| {
-        Node::start(n, control.port(), &Options { mode: *mode, ..options.clone() })
+        Node::start(n, &[control.port()], &Options { mode: *mode, ..options.clone() })
     };
     let nodes = modes.iter().enumerate().map(start);
     let nodes: Arc<Vec<Node>> = Arc::new(nodes.collect());
@@ -115,7 +118,7 @@ fn torture(flavour: Flavour, modes: &[Mode], pool_size: Option<u32>) {
     let table = counters(|sql| drop(control.rows(sql)));
     ballast(&control, &table);
     let client = Client {
-        place: Place { history: Arc::clone(&history), schema: schema.as_str().into() },
+        place: Place::new(&history, &schema),
         nodes: Arc::clone(&nodes),
         table: table.into(),
         direct: moving.then_some(control.port()),

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use lockstead_support::session::account;
 
-use crate::history::{History, Hold, Increment, Look, Loss, Said, Wait, now};
+use crate::history::{Grant, History, Hold, Increment, Look, Loss, Said, Wait, now};
 use crate::wire::decode::text_row;
-use crate::wire::{Client, End, Kind, Shape};
+use crate::wire::{Account, Client, End, Kind, Shape};
 
 /// Why there is no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,11 +26,26 @@ const LOST: u16 = 4031;
 /// No answer may take longer, beside a lock's timeout.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Where the history of a client goes, and where it finds its lock rows.
+/// How long a lock's row may be missing where locks move to another server.
+const MOVING: Duration = Duration::from_secs(10);
+
+/// Where the history of a client goes, who it is, and where it finds its lock rows.
 #[derive(Clone)]
 pub(crate) struct Place {
     pub(crate) history: Arc<History>,
     pub(crate) schema: Arc<str>,
+    pub(crate) account: Account,
+    /// Locks move to other servers. A row may come there after its session, and a session that has lost its server may
+    /// know no more of its locks than IS_USED_LOCK says: that answer counts.
+    pub(crate) moves: bool,
+}
+
+impl Place {
+    /// For clients of root's before one server.
+    pub(crate) fn new(history: &Arc<History>, schema: &str) -> Self {
+        let (history, schema) = (Arc::clone(history), schema.into());
+        Self { history, schema, account: account(), moves: false }
+    }
 }
 
 pub(crate) struct Session {
@@ -54,7 +69,7 @@ impl Session {
     /// `None`: the login failed.
     pub(crate) fn open(place: &Place, proxy: usize, port: u16) -> Option<Self> {
         static NUMBER: AtomicU64 = AtomicU64::new(1);
-        let client = Client::connect("127.0.0.1", port, &account()).ok()?;
+        let client = Client::connect("127.0.0.1", port, &place.account).ok()?;
         if !client.login.succeeded() {
             return None;
         }
@@ -99,8 +114,9 @@ impl Session {
         let response = client.read_response(Shape::Query);
         if let Some(code) = response.error() {
             self.end = "an error";
-            if code == LOST {
-                let loss = Loss { session: self.number, proxy: self.proxy, at: now() };
+            if code == LOST && !self.holds.is_empty() {
+                let keys = self.holds.iter().map(|h| h.key.clone()).collect();
+                let loss = Loss { session: self.number, proxy: self.proxy, at: now(), keys };
                 self.place.history.events().losses.push(loss);
             }
             return Err(Broken::Error(code));
@@ -127,7 +143,8 @@ impl Session {
         let read = self.ask(&format!("SELECT v FROM {table} WHERE k={n}"))?;
         let read = read.and_then(|v| v.parse().ok()).expect("a counter");
         let (key, session, proxy) = (format!("counter {n}"), self.number, self.proxy);
-        Ok(Increment { key, session, proxy, asked, at: now(), read, sure: false })
+        let at = now();
+        Ok(Increment { key, session, proxy, asked, at, read, sure: false, written: at })
     }
 
     /// Runs a statement. That it succeeded proves that the locks were held when it was sent.
@@ -177,6 +194,9 @@ impl Session {
         let wait = Wait { key: key.to_owned(), proxy: self.proxy, from, to, limit };
         self.place.history.events().waits.push(wait);
         let value = match reply {
+            Err(Broken::Error(code)) if self.place.moves && !self.holds(key) => {
+                return self.check_not_held(key, code).map(|()| false);
+            }
             // The store failed, a deadlock was found, or the row is another's: not taken, and the session goes on.
             Err(Broken::Error(1105 | 1205 | 1213 | 3058)) if !self.holds(key) => return Ok(false),
             reply => reply?,
@@ -188,6 +208,8 @@ impl Session {
             (Some("1"), Some(count)) => *count += 1,
             (Some("1"), None) => {
                 self.counts.insert(key.to_owned(), 1);
+                let grant = Grant { proxy: self.proxy, at: to };
+                self.place.history.events().grants.push(grant);
                 self.holds.push(Hold {
                     key: key.to_owned(),
                     session: self.number,
@@ -209,6 +231,15 @@ impl Session {
         Ok(true)
     }
 
+    /// A GET_LOCK that was answered with an error has taken nothing.
+    fn check_not_held(&mut self, key: &str, code: u16) -> Result<(), Broken> {
+        let said = self.ask_proxy(&format!("SELECT IS_USED_LOCK('{key}')"))?;
+        if said == Some(self.conn.to_string()) {
+            self.odd(key, &format!("GET_LOCK said error {code}, and the lock is held"));
+        }
+        Ok(())
+    }
+
     /// Takes a lock; whether it is held now.
     pub(crate) fn get(&mut self, key: &str, limit: u64) -> Result<bool, Broken> {
         let from = now();
@@ -227,7 +258,13 @@ impl Session {
             "SELECT token FROM {}.held_locks WHERE name='{key}' AND connection_id=CONNECTION_ID()",
             self.place.schema
         );
-        let token = self.ask(&sql)?.and_then(|t| t.parse().ok());
+        let patience = if self.place.moves { MOVING } else { Duration::ZERO };
+        let end = now() + patience;
+        let mut token = self.ask(&sql)?.and_then(|t| t.parse().ok());
+        while token.is_none() && now() < end {
+            std::thread::park_timeout(Duration::from_millis(50));
+            token = self.ask(&sql)?.and_then(|t| t.parse().ok());
+        }
         if token.is_none() {
             self.odd(key, "is told that it holds the lock, but the row does not say so");
         }
@@ -240,7 +277,14 @@ impl Session {
     /// Gives back one acquisition.
     pub(crate) fn release(&mut self, key: &str) -> Result<(), Broken> {
         let sent = now();
-        let value = self.ask_proxy(&format!("SELECT RELEASE_LOCK('{key}')"))?;
+        let value = match self.ask_proxy(&format!("SELECT RELEASE_LOCK('{key}')")) {
+            Ok(value) => value,
+            Err(broken) => {
+                // From here on nobody is certain of it.
+                self.forget(key, "released in doubt");
+                return Err(broken);
+            }
+        };
         if value.as_deref() == Some("1") {
             self.extend(sent);
         }
@@ -296,6 +340,8 @@ impl Session {
         if self.holds(key) {
             if said != Said::UsedBy(self.conn) {
                 self.odd(key, &format!("IS_USED_LOCK said {said:?} of a lock held here"));
+            } else if self.place.moves {
+                self.extend(from);
             }
             return Ok(());
         }

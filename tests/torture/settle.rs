@@ -33,16 +33,7 @@ pub(crate) fn settle(
         std::thread::park_timeout(Duration::from_millis(200));
     }
     rest.refused = probe(nodes, place, limit.max(now() + SLACK));
-    for node in nodes.iter() {
-        rest.broken.append(&mut node.surprises.lock().expect("surprises"));
-        if node.log().contains("panicked") {
-            rest.broken.push(format!("proxy {} panicked", node.number));
-        }
-        match node.end() {
-            Some(0) => {}
-            code => rest.broken.push(format!("proxy {} ended with {code:?}", node.number)),
-        }
-    }
+    rest.broken = end(nodes);
     if nodes.iter().any(|node| node.lasting_connections() > 0) {
         // Those that sessions shared go with their proxy.
         let left = || Some(control.sessions()).filter(|left| !left.is_empty());
@@ -54,6 +45,22 @@ pub(crate) fn settle(
     let rows = control.rows(&format!("SELECT CONCAT(id,' ',state) FROM {}.proxies", place.schema));
     rest.incarnations.extend(rows);
     leaks(&rest, now())
+}
+
+/// Ends the proxies; those that are broken.
+pub(crate) fn end(nodes: &[Node]) -> Vec<String> {
+    let mut broken = Vec::new();
+    for node in nodes {
+        broken.append(&mut node.surprises.lock().expect("surprises"));
+        if node.log().contains("panicked") {
+            broken.push(format!("proxy {} panicked", node.number));
+        }
+        match node.end() {
+            Some(0) => {}
+            code => broken.push(format!("proxy {} ended with {code:?}", node.number)),
+        }
+    }
+    broken
 }
 
 fn look(control: &Control, nodes: &[Node], schema: &str) -> Rest {
@@ -81,7 +88,7 @@ fn look(control: &Control, nodes: &[Node], schema: &str) -> Rest {
 }
 
 /// Every proxy grants every lock, and takes it back.
-fn probe(nodes: &[Node], place: &Place, limit: Duration) -> Vec<String> {
+pub(crate) fn probe(nodes: &[Node], place: &Place, limit: Duration) -> Vec<String> {
     let mut refused = Vec::new();
     for node in nodes {
         let mut session = None;

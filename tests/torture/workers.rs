@@ -202,7 +202,7 @@ impl Worker {
             Ok(()) if transaction => session.ask("COMMIT").map(|_| ()),
             written => written,
         };
-        increment.sure = written.is_ok();
+        (increment.sure, increment.written) = (written.is_ok(), now());
         self.client.place.history.events().increments.push(increment);
         written?;
         self.linger(session)?;

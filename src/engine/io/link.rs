@@ -135,7 +135,8 @@ impl StoreLink {
             self.drop_connection();
             return Err(StoreError::Connect("another server answers".to_owned()));
         }
-        self.get_any().await
+        // This one, though another server may have become the writer while it was opened: one to that is not asked for.
+        self.conn.as_mut().ok_or_else(|| StoreError::Connect("closed".to_owned()))
     }
 
     /// An open connection to the server that is the writer now, or that the only address leads to now. An error here

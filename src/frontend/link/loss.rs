@@ -52,6 +52,11 @@ impl Link {
         }
     }
 
+    /// Whether the proxy answers a command, or lets the server answer it.
+    pub(crate) fn is_answering_command(&self) -> bool {
+        self.seat.as_ref().is_some_and(|seat| seat.if_lost.answering.is_some())
+    }
+
     /// What the end of the connection means for the session; `None`: it ends as well.
     pub(crate) fn judge_loss(&mut self) -> Option<LostBackend> {
         // Somebody has ended the connection to end the session.

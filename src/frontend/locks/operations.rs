@@ -250,6 +250,19 @@ async fn release_lock(cx: &mut CallContext<'_>, key: Key) -> Result<Released, Cl
     }
 }
 
+/// The client gets an error, since the server's connection has ended: it has none of the locks that its command
+/// took, and would not release them.
+pub(crate) async fn give_back_unanswered(cx: &mut CallContext<'_>) -> Result<(), CloseReason> {
+    let locks = cx.locks.ledger_mut().undo();
+    if !locks.is_empty() {
+        release(cx, locks.clone()).await?;
+        for (key, _) in &locks {
+            cx.locks.ledger_mut().forget(key);
+        }
+    }
+    Ok(())
+}
+
 /// Releases everything; the number of acquisitions there were.
 pub(crate) async fn release_held(cx: &mut CallContext<'_>) -> Result<u64, CloseReason> {
     let Taken { acquisitions, locks } = cx.locks.ledger_mut().take_all();

@@ -8,6 +8,7 @@ use tokio::time::timeout;
 use super::Session;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::loss::LostBackend;
+use crate::frontend::locks::operations::give_back_unanswered;
 use crate::frontend::locks::owner::{Asked, Locks};
 use crate::frontend::pooling::lost::Loss;
 use crate::frontend::state::phase::Phase;
@@ -104,6 +105,9 @@ impl Session {
     async fn go_on(&mut self, ended: &LostBackend) -> Result<(), CloseReason> {
         self.link.lose_server();
         self.cx().check_lease().await?;
+        if self.link.is_answering_command() {
+            give_back_unanswered(&mut self.cx()).await?;
+        }
         self.link.go_on_without(ended)?;
         self.phase = Phase::Relaying;
         self.run_without_server().await

@@ -310,6 +310,7 @@ impl Session {
                     self.phase = Phase::Relaying;
                     return Ok(());
                 }
+                self.locks.ledger_mut().begin_command();
                 if let Some(packet) = self.link.answer_command()
                     && let Answered::Several(several) = self.run_command(packet).await?
                 {

@@ -18,6 +18,8 @@ pub(crate) struct Ledger {
     held: Held,
     /// The incarnation that granted what is held, or was held last.
     granted_by: Option<ProxyId>,
+    /// Acquisitions of the command under way; `None`: it has also released what was held before it.
+    taken: Option<Vec<Key>>,
     /// Deadlocks that this session's waits were given up for, where the server counts them.
     deadlocks: u32,
     guard: Arc<LeaseGuard>,
@@ -26,7 +28,8 @@ pub(crate) struct Ledger {
 impl Ledger {
     /// Of a session that holds nothing.
     pub(crate) fn new(guard: Arc<LeaseGuard>) -> Self {
-        Self { held: Held::default(), granted_by: None, deadlocks: 0, guard }
+        let (held, taken) = (Held::default(), None);
+        Self { held, granted_by: None, taken, deadlocks: 0, guard }
     }
 
     /// What is held.
@@ -50,6 +53,7 @@ impl Ledger {
             return Err(OtherIncarnation);
         }
         self.granted_by = Some(grant.proxy);
+        self.taken.iter_mut().for_each(|taken| taken.push(key.clone()));
         self.held.grant(key, grant.token);
         self.guard.arm(grant.proxy);
         Ok(())
@@ -57,12 +61,35 @@ impl Ledger {
 
     /// Takes a held lock again.
     pub(crate) fn reenter(&mut self, key: &Key) {
+        self.taken.iter_mut().for_each(|taken| taken.push(key.clone()));
         self.held.reenter(key);
     }
 
     /// Gives one acquisition back; see [`Held::release`].
     pub(crate) fn release(&mut self, key: &Key) -> Release {
+        let at = self.taken.as_ref().and_then(|taken| taken.iter().position(|other| other == key));
+        match (&mut self.taken, at) {
+            (Some(taken), Some(at)) => drop(taken.swap_remove(at)),
+            (taken, None) if self.held.contains(key) => *taken = None,
+            (Some(_) | None, _) => {}
+        }
         self.held.release(key)
+    }
+
+    /// A command begins, or the client has its answer.
+    pub(crate) fn begin_command(&mut self) {
+        self.taken = Some(Vec::new());
+    }
+
+    /// Gives back what the command under way has taken, since its client gets an error. What the store must
+    /// release, as after [`Held::release`].
+    pub(crate) fn undo(&mut self) -> Vec<(Key, u64)> {
+        let keys = self.taken.take().unwrap_or_default().into_iter();
+        let last = |key: Key| match self.held.release(&key) {
+            Release::Last(token) => Some((key, token)),
+            Release::NotMine | Release::Counted | Release::Uncounted => None,
+        };
+        keys.filter_map(last).collect()
     }
 
     /// The locks were read from the server, which does not say how often each is held.
@@ -80,6 +107,7 @@ impl Ledger {
 
     /// Empties the ledger.
     pub(crate) fn take_all(&mut self) -> Taken {
+        self.taken = None;
         self.guard.disarm();
         self.held.take_all()
     }
@@ -129,6 +157,29 @@ mod tests {
         let taken = Taken { acquisitions: 1, locks: vec![(key("a"), 5)] };
         assert_eq!(ledger.take_all(), taken);
         assert!(!guard.is_armed());
+    }
+
+    #[test]
+    fn a_command_that_ends_with_an_error_gives_back_what_it_took() {
+        let (mut ledger, _) = ledger();
+        let grant = |token| Grant { token, proxy: ProxyId(9) };
+        ledger.begin_command();
+        assert!(ledger.enter(key("before"), grant(1)).is_ok());
+        ledger.begin_command();
+        ledger.reenter(&key("before"));
+        assert!(ledger.enter(key("a"), grant(2)).is_ok());
+        ledger.reenter(&key("a"));
+        assert!(ledger.enter(key("b"), grant(3)).is_ok());
+        assert_eq!(ledger.release(&key("b")), Release::Last(3));
+        ledger.forget(&key("b"));
+        assert_eq!(ledger.undo(), [(key("a"), 2)]);
+        assert_eq!(ledger.undo(), []);
+        assert_eq!(ledger.release(&key("before")), Release::Last(1), "taken once");
+        // It has also released what was held before: nobody can restore that.
+        ledger.begin_command();
+        ledger.reenter(&key("a"));
+        assert!(matches!(ledger.release(&key("before")), Release::Last(1)));
+        assert_eq!(ledger.undo(), []);
     }
 
     #[test]

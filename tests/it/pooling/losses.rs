@@ -6,6 +6,7 @@ use super::endings::until_it_has_run_a_while;
 use super::ground::{Ground, Suited, Tenant, options, pooling, teach};
 use crate::link::Link;
 use crate::own_server::{OwnServer, flavour_of};
+use crate::proxy::Proxy;
 use crate::script::Server;
 use crate::session::{Session, until_busy};
 use crate::stage::{eventually, on_both};
@@ -19,6 +20,7 @@ on_both! {
     an_execution_hears_the_same_as_its_text
     a_call_that_has_failed_ends_its_session_with_the_connection
     a_client_is_answered_when_the_server_has_done_with_its_connection
+    a_get_lock_that_ends_with_an_error_takes_no_lock
     a_session_may_end_with_its_connection
     rows_that_a_restart_has_lost_end_their_sessions
 }
@@ -238,15 +240,60 @@ fn a_call_that_has_failed_ends_its_session_with_the_connection(server: &Server) 
     assert_lost(&ground, &[("closed", 1.0)]);
 }
 
+/// A proxy that reaches the server by this link, and an account whose password it knows.
+fn through(link: &Link, suited: &Suited, size: u32, extra: &[&str]) -> (Proxy, Tenant) {
+    let place = |port: u16| format!(":{port}");
+    let url = suited.server().url.replace(&place(suited.server().port), &place(link.port()));
+    let tenant = Tenant::create(suited.server(), "its password");
+    let proxy = pooling(&Server::parse(&url).expect("a server"), size, extra);
+    teach(&proxy, &tenant.account);
+    (proxy, tenant)
+}
+
+/// It would not be released: a client that gets an error does not know that it has one.
+fn a_get_lock_that_ends_with_an_error_takes_no_lock(server: &Server) {
+    let suited = Suited::to(server);
+    let link = Link::to(suited.server().port);
+    // The server is asked for each answer.
+    let (proxy, tenant) = through(&link, &suited, 2, &["--fast-path", "false"]);
+    let mut session = Session::of(proxy.port, &tenant.account);
+    let prepared = prepare(&mut session, "SELECT GET_LOCK('k', 0)");
+    for transaction in [false, true] {
+        for executes in [false, true] {
+            for held in [false, true] {
+                let case = format!("{transaction} {executes} {held}");
+                if held {
+                    session.lock("k");
+                }
+                if transaction {
+                    session.run("BEGIN");
+                }
+                // As the answer is worded.
+                link.lose_the_reply_to(b"SLEEP(0)");
+                let response = if executes {
+                    session.client.execute(prepared, &Execute::default())
+                } else {
+                    session.client.query(b"SELECT GET_LOCK('k', 0)")
+                };
+                assert!(link.has_lost_it(), "{case}");
+                let expected = if transaction { rolled_back() } else { unknown() };
+                assert_eq!(error(&response), expected, "{case}");
+                let id = held.then(|| session.id().to_string());
+                assert_eq!(session.value("SELECT IS_USED_LOCK('k')"), id, "{case}");
+                if held {
+                    session.unlock("k");
+                }
+                assert!(Session::of(proxy.port, &tenant.account).is_free("k"), "{case}");
+            }
+        }
+    }
+}
+
 /// The network fails under a statement that waits for a row: the server does not notice.
 fn a_client_is_answered_when_the_server_has_done_with_its_connection(server: &Server) {
     let suited = Suited::to(server);
     let link = Link::to(suited.server().port);
-    let place = |port: u16| format!(":{port}");
-    let url = suited.server().url.replace(&place(suited.server().port), &place(link.port()));
-    let tenant = Tenant::create(suited.server(), "its password");
-    let proxy = pooling(&Server::parse(&url).expect("a server"), 1, &[]);
-    teach(&proxy, &tenant.account);
+    let (proxy, tenant) = through(&link, &suited, 1, &[]);
     let mut root = suited.server().root();
     let table = format!("{}.t", tenant.database.name);
     root.run(&format!("CREATE TABLE {table} (id INT PRIMARY KEY, n INT)"));
