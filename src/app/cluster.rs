@@ -34,6 +34,7 @@ use crate::frontend::shared::live_config::InForce;
 use crate::frontend::shared::programs::KnownPrograms;
 use crate::frontend::shared::registry::Registry;
 use crate::frontend::shared::shapes::Shapes;
+use crate::frontend::shared::switchover::{Switchover, SwitchoverEnd};
 use crate::metrics::Metrics;
 use crate::net::buffers::Buffers;
 use crate::private;
@@ -170,8 +171,10 @@ impl RunningCluster {
                 tracing::warn!(cluster = name, "{why}");
             }
         }
+        let cluster: Option<Arc<str>> = name.as_deref().map(Arc::from);
+        let switchover = Switchover::new(cluster.clone(), registry.clone(), Arc::clone(&metrics));
         let first = Context {
-            cluster: name.as_deref().map(Arc::from),
+            cluster,
             config: now,
             in_force: bound[0].0.clone(),
             engine,
@@ -188,6 +191,7 @@ impl RunningCluster {
             reach,
             finds_tagged,
             registry: registry.clone(),
+            switchover,
             buffers: Buffers::default(),
         };
         let each = |(in_force, sockets)| {
@@ -256,10 +260,24 @@ impl RunningCluster {
         async { tokio::join!(tended, watched, pools, followed).0 }
     }
 
+    /// Statements that wait for a planned switch go on: the proxy ends.
+    pub(super) fn let_go(&self) {
+        self.any().switchover.end(None, SwitchoverEnd::Stopped);
+    }
+
     /// The view of it for administrators.
     pub(super) fn for_admin(&self) -> admin::ClusterView {
-        let Context { metrics, engine, observer, in_force, cluster, reach, digests, .. } =
-            self.any();
+        let Context {
+            metrics,
+            engine,
+            observer,
+            in_force,
+            cluster,
+            reach,
+            digests,
+            switchover,
+            ..
+        } = self.any();
         admin::ClusterView {
             name: cluster.clone(),
             in_force: in_force.clone(),
@@ -267,6 +285,7 @@ impl RunningCluster {
             metrics: Arc::clone(metrics),
             reach: reach.clone(),
             digests: digests.clone(),
+            switchover: switchover.clone(),
             pools: self.contexts().filter_map(pool_of).collect(),
         }
     }

@@ -19,4 +19,5 @@ mod shown;
 mod statements;
 mod statements_compared;
 mod storm;
+mod switchovers;
 mod turns;

@@ -70,6 +70,12 @@ impl<'a> Head<'a> {
 
 impl Dispatch for Dispatcher<'_> {
     fn command(&mut self, link: &mut Link, bytes: &[u8]) -> Result<CommandAction, CloseReason> {
+        if self.context.switchover.is_on() && !link.is_inside() && !quits(bytes) {
+            // It would begin something.
+            link.keep_back();
+            return Ok(CommandAction::Incomplete);
+        }
+        link.take_kept_back();
         if let Some(watch) = self.watch {
             return decide_watched(watch, self.view, link, bytes);
         }
@@ -159,6 +165,11 @@ impl Dispatch for Dispatcher<'_> {
     fn waits_for(&mut self, statement: u32) {
         *self.phase = Phase::Bringing(statement);
     }
+}
+
+/// Whether the next command is COM_QUIT.
+fn quits(bytes: &[u8]) -> bool {
+    bytes.get(HEADER).is_some_and(|byte| Command(*byte) == Command::QUIT)
 }
 
 /// Keeps a command that is there as a whole.

@@ -16,6 +16,7 @@ mod discard;
 mod exchange;
 pub(super) mod from_client;
 mod from_server;
+mod held;
 mod idle;
 mod known_login;
 mod large_packets;
@@ -74,6 +75,8 @@ pub(super) struct Link {
     /// Client bytes that are not yet looked at.
     inbox: Vec<u8>,
     input: ClientInput,
+    /// A command waits in the inbox because a switchover is prepared.
+    kept_back: bool,
     client_ended: bool,
     /// Its connection broke: what is sent to it is dropped.
     client_lost: bool,
@@ -165,6 +168,7 @@ impl Link {
             buffers: context.buffers.clone(),
             inbox: Vec::new(),
             input: ClientInput::Command,
+            kept_back: false,
             client_ended: false,
             client_lost: false,
             unheard: Unheard::default(),

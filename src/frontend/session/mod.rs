@@ -4,6 +4,7 @@ mod ask_login;
 mod begin;
 pub mod change_user;
 pub mod close;
+mod held;
 mod lost;
 mod reset;
 pub mod shared;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use self::begin::{Begun, begin};
+use self::held::HeldSession;
 use super::coexist::settle::{released, released_all, settle_rows};
 use super::dispatch::decide::Dispatcher;
 use super::dispatch::kill::run_process_kill;
@@ -21,7 +23,7 @@ use super::dispatch::text::{Answered, run_text};
 use super::link::close_reason::CloseReason;
 use super::link::guard::LeaseGuard;
 use super::link::pending::Finished;
-use super::link::{Interest, Link, LinkEvent};
+use super::link::{Link, LinkEvent};
 use super::locks::call_context::CallContext;
 use super::locks::owner::{Asked, LockOwner, Locks};
 use super::login::Authenticated;
@@ -64,6 +66,8 @@ pub struct Session {
     watch: Option<Box<Watch>>,
     /// Its login, if others may be let in by it.
     judged: Option<Box<JudgedLogin>>,
+    /// While a switchover is prepared.
+    held: Option<Box<HeldSession>>,
     /// Dropped last: a session is struck off the list when all else of it is over.
     identity: Identity,
 }
@@ -110,6 +114,7 @@ impl Session {
             context,
             watch,
             judged,
+            held: None,
         };
         session.identity.show(session.link.is_encrypted());
         session
@@ -142,6 +147,10 @@ impl Session {
             Box::pin(self.answer()).await?;
             return self.process_inbox();
         }
+        if self.minds_switchover() {
+            // Boxed, since it is seldom.
+            Box::pin(self.heed_switchover()).await?;
+        }
         if self.locks.is_draining() && self.link.is_idle() && self.phase.takes_commands() {
             return Err(CloseReason::Drained);
         }
@@ -152,8 +161,7 @@ impl Session {
         if self.link.has_more() {
             tokio::task::yield_now().await;
         }
-        let interest =
-            if self.phase.takes_commands() { Interest::Commands } else { Interest::Settled };
+        let interest = self.interest();
         let wake = tokio::select! {
             biased;
             event = self.locks.next_event() => Wake::Event(event),

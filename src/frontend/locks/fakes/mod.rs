@@ -23,6 +23,7 @@ use crate::frontend::link::reply::Reply;
 use crate::frontend::shared::context::Context;
 use crate::frontend::shared::live_config::InForce;
 use crate::frontend::shared::registry::Registry;
+use crate::frontend::shared::switchover::Switchover;
 use crate::frontend::state::current_command::CurrentCommand;
 use crate::frontend::state::identity::{Identity, SessionIds};
 use crate::frontend::state::ledger::Ledger;
@@ -85,6 +86,7 @@ impl Stage {
         let events = mpsc::unbounded_channel().0;
         let entry = registry.enter(events, 1).expect("room for one");
         let commands = Context::command_counters(&metrics);
+        let switchover = Switchover::new(None, registry.clone(), Arc::clone(&metrics));
         let context = Context {
             cluster: None,
             config,
@@ -102,6 +104,7 @@ impl Stage {
             hops,
             spares: Spares::new(Duration::from_secs(1)),
             registry,
+            switchover,
             buffers: Buffers::default(),
             commands,
         };
