@@ -217,6 +217,7 @@ drain() {
 test_prepared() {
   local began ready moved client n wrote=0 drains=() clients=(a:4:1000000 b:4:2000000 c:5:3000000 d:5:4000000)
   rm -f "$tmp"/{enough,turned-away,wrote-*}
+  : >"$tmp/rival"
   administrate <<<'CREATE TABLE IF NOT EXISTS rig.w (id INT PRIMARY KEY); DELETE FROM rig.w'
   session holder 4
   [ "$(tell holder "SELECT GET_LOCK('k', 5);")" = 1 ] || die "no lock: $(cat "$tmp/holder.out")"

@@ -38,7 +38,7 @@ const COLUMNS: &[(&str, ColumnKind)] = &[
 ];
 
 /// The result of a preparation: no transaction is open, or why statements go on before that.
-type Prepared = Result<Duration, (SwitchoverEnd, Activities)>;
+type QuietMoment = Result<Duration, (SwitchoverEnd, Activities)>;
 
 impl Control {
     /// What is held, in each cluster.
@@ -171,7 +171,7 @@ async fn watch(
     engine: Engine,
     registry: Registry,
     number: u64,
-    tell: oneshot::Sender<Prepared>,
+    tell: oneshot::Sender<QuietMoment>,
 ) {
     let (begun, from) = (Instant::now(), cluster.place(&engine));
     let mut tell = Some(tell);

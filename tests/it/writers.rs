@@ -276,6 +276,9 @@ fn a_prepared_switch_costs_no_session(server: &Server) {
     holder.lock("k");
     holder.run("SET @carried=7");
     waiter.ask_for("k");
+    let mut failed = Session::of(proxy.port, &account);
+    let absent = failed.client.query(b"SELECT * FROM absent");
+    assert_eq!(absent.error(), Some(1146));
     let over = AtomicBool::new(false);
     let last = thread::scope(|scope| {
         let inserting = [1, 2, 3].map(|nth: u32| {
@@ -313,6 +316,7 @@ fn a_prepared_switch_costs_no_session(server: &Server) {
     let expected: u32 = last.iter().map(|last| last & ((1 << 20) - 1)).sum();
     let rows = both.second.server.root().column(&format!("SELECT COUNT(*) FROM {app}.t"));
     assert_eq!(rows, [expected.to_string()], "each once");
+    assert_eq!(failed.value("SELECT 1").as_deref(), Some("1"));
     assert_eq!(holder.value("SELECT @carried").as_deref(), Some("7"));
     assert_eq!(holder.value("SELECT IS_USED_LOCK('k') = CONNECTION_ID()").as_deref(), Some("1"));
     assert_eq!(port_of(&mut holder), both.second.server.port);

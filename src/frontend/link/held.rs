@@ -6,7 +6,19 @@ use super::close_reason::CloseReason;
 use super::input::ClientInput;
 use super::{Interest, Link, LinkEvent};
 use crate::frontend::shared::switchover::Switchover;
+use crate::metrics::GaugeGuard;
 use crate::protocol::status::Status;
+
+/// What is held back while a switchover is prepared.
+#[derive(Debug, Default)]
+pub(super) struct HeldForSwitchover {
+    /// The number of the switchover for which the session rests; 0: it does not.
+    number: u64,
+    /// A command waits in the inbox.
+    command: bool,
+    /// It is counted.
+    statement: Option<GaugeGuard>,
+}
 
 impl Link {
     /// Whether a transaction is open, as the server said last.
@@ -23,17 +35,40 @@ impl Link {
 
     /// The next command stays in the inbox until the session looks at it again.
     pub(crate) fn keep_back(&mut self) {
-        self.kept_back = true;
+        self.held.command = true;
     }
 
     /// Whether a command was kept back.
     pub(crate) fn is_kept_back(&self) -> bool {
-        self.kept_back
+        self.held.command
     }
 
     /// The command that was kept back is to be looked at. Whether there was one.
     pub(crate) fn take_kept_back(&mut self) -> bool {
-        std::mem::take(&mut self.kept_back)
+        std::mem::take(&mut self.held.command)
+    }
+
+    /// Whether the session rests for a switchover, or did until now.
+    pub(crate) fn rests_for_switchover(&self) -> bool {
+        self.held.number != 0
+    }
+
+    /// It does so no more.
+    pub(crate) fn end_rest(&mut self) {
+        (self.held.number, self.held.statement) = (0, None);
+    }
+
+    /// Outside a transaction, the session rests for the switchover of this number: it gives its connection back, once.
+    pub(crate) async fn rest_for_switchover(
+        &mut self,
+        switchover: &Switchover,
+        number: u64,
+    ) -> Result<(), CloseReason> {
+        let first = std::mem::replace(&mut self.held.number, number) != number;
+        if self.held.command && self.held.statement.is_none() {
+            self.held.statement = Some(switchover.count_statement());
+        }
+        if first && self.seat.is_some() { self.leave().await } else { Ok(()) }
     }
 
     /// Whether both sides talk freely.

@@ -5,23 +5,13 @@ use super::Session;
 use crate::frontend::link::Interest;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::shared::activity::Doing;
-use crate::metrics::GaugeGuard;
-
-/// What a session keeps in mind of a switchover that is prepared.
-#[derive(Debug)]
-pub(super) struct HeldSession {
-    /// Its number.
-    number: u64,
-    /// The session has given its connection back, if it could.
-    left: bool,
-    /// Its next command waits.
-    statement: Option<GaugeGuard>,
-}
 
 impl Session {
     /// Whether the session has to look at a switchover that is prepared, or was prepared until now.
     pub(super) fn minds_switchover(&self) -> bool {
-        self.context.switchover.is_on() || self.held.is_some() || self.link.is_kept_back()
+        self.context.switchover.is_on()
+            || self.link.rests_for_switchover()
+            || self.link.is_kept_back()
     }
 
     /// Looks at it.
@@ -34,7 +24,7 @@ impl Session {
         self.identity.activity().say(number, doing);
         if doing == Doing::Rests && !self.link.has_server() && self.link.take_kept_back() {
             // It waits for a connection instead, and is counted there.
-            self.held = None;
+            self.link.end_rest();
             return self.run_without_server().await;
         }
         Ok(())
@@ -51,30 +41,20 @@ impl Session {
         }
         self.link.learn_whether_inside().await?;
         if self.link.is_inside() {
-            self.held = None;
+            self.link.end_rest();
             if self.link.take_kept_back() {
                 // It came before that was known.
                 self.process_inbox()?;
             }
             return Ok(Doing::Transaction);
         }
-        let held = match self.held.take() {
-            Some(held) if held.number == number => held,
-            _ => Box::new(HeldSession { number, left: false, statement: None }),
-        };
-        let held = self.held.insert(held);
-        if self.link.is_kept_back() && held.statement.is_none() {
-            held.statement = Some(self.context.switchover.count_statement());
-        }
-        if self.link.is_shared() && !std::mem::replace(&mut held.left, true) {
-            self.link.leave().await?;
-        }
+        self.link.rest_for_switchover(&self.context.switchover, number).await?;
         Ok(if self.link.is_tied() { Doing::Tied } else { Doing::Rests })
     }
 
     /// Runs the command that has waited.
     async fn go_on_after_switchover(&mut self) -> Result<(), CloseReason> {
-        self.held = None;
+        self.link.end_rest();
         if self.link.is_left() {
             // The event that says so is on its way. The command is not for that server.
             return Err(CloseReason::Left);

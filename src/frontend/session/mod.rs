@@ -14,7 +14,6 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use self::begin::{Begun, begin};
-use self::held::HeldSession;
 use super::coexist::settle::{released, released_all, settle_rows};
 use super::dispatch::decide::Dispatcher;
 use super::dispatch::kill::run_process_kill;
@@ -66,8 +65,6 @@ pub struct Session {
     watch: Option<Box<Watch>>,
     /// Its login, if others may be let in by it.
     judged: Option<Box<JudgedLogin>>,
-    /// While a switchover is prepared.
-    held: Option<Box<HeldSession>>,
     /// Dropped last: a session is struck off the list when all else of it is over.
     identity: Identity,
 }
@@ -114,7 +111,6 @@ impl Session {
             context,
             watch,
             judged,
-            held: None,
         };
         session.identity.show(session.link.is_encrypted());
         session

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_said_in_an_earlier_hold_does_not_count() {
+    fn an_earlier_hold_says_nothing_of_the_next() {
         let activity = Activity::default();
         assert_eq!(activity.during(1), Doing::Runs);
         for doing in [Doing::Rests, Doing::Tied, Doing::Transaction, Doing::Runs] {

@@ -42,17 +42,17 @@ impl SwitchoverEnd {
 
 /// How far it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum HoldStage {
     Off,
     Holding,
     Ready,
 }
 
 #[derive(Debug)]
-struct Progress {
+struct HoldProgress {
     /// Of the last hold.
     number: u64,
-    stage: Stage,
+    stage: HoldStage,
     begun: Instant,
     until: Instant,
     last: Option<SwitchoverEnd>,
@@ -80,7 +80,7 @@ struct SwitchoverInner {
     cluster: Option<Arc<str>>,
     /// The number of the hold that is on; 0: none.
     on: AtomicU64,
-    now: Mutex<Progress>,
+    now: Mutex<HoldProgress>,
     /// The number of the hold that has ended last.
     over: watch::Sender<u64>,
     registry: Registry,
@@ -89,16 +89,17 @@ struct SwitchoverInner {
 
 impl Switchover {
     /// Of a cluster: none is on.
-    pub fn new(cluster: Option<Arc<str>>, registry: Registry, metrics: Arc<Metrics>) -> Self {
+    pub fn new(cluster: Option<&str>, registry: &Registry, metrics: &Arc<Metrics>) -> Self {
         let at = Instant::now();
-        let now = Progress { number: 0, stage: Stage::Off, begun: at, until: at, last: None };
+        let now =
+            HoldProgress { number: 0, stage: HoldStage::Off, begun: at, until: at, last: None };
         Self(Arc::new(SwitchoverInner {
-            cluster,
+            cluster: cluster.map(Arc::from),
             on: AtomicU64::new(0),
             now: Mutex::new(now),
             over: watch::Sender::new(0),
-            registry,
-            metrics,
+            registry: registry.clone(),
+            metrics: Arc::clone(metrics),
         }))
     }
 
@@ -138,13 +139,13 @@ impl Switchover {
     pub fn begin(&self, limit: Duration) -> Result<u64, Duration> {
         let mut now = self.0.now.lock();
         let at = Instant::now();
-        if now.stage != Stage::Off {
+        if now.stage != HoldStage::Off {
             return Err(now.until.saturating_duration_since(at));
         }
         let number = now.number + 1;
-        *now = Progress {
+        *now = HoldProgress {
             number,
-            stage: Stage::Holding,
+            stage: HoldStage::Holding,
             begun: at,
             until: at + limit,
             last: now.last,
@@ -164,10 +165,10 @@ impl Switchover {
     /// No transaction is open. Whether the hold is still on.
     pub fn is_ready(&self, number: u64) -> bool {
         let mut now = self.0.now.lock();
-        if now.number != number || now.stage != Stage::Holding {
+        if now.number != number || now.stage != HoldStage::Holding {
             return false;
         }
-        now.stage = Stage::Ready;
+        now.stage = HoldStage::Ready;
         self.0.metrics.switchover_state.set(2);
         let took = now.begun.elapsed();
         tracing::info!(
@@ -182,11 +183,11 @@ impl Switchover {
     /// Ends the hold of this number, or any: statements go on. Whether there was one.
     pub fn end(&self, number: Option<u64>, why: SwitchoverEnd) -> bool {
         let mut now = self.0.now.lock();
-        if now.stage == Stage::Off || number.is_some_and(|number| number != now.number) {
+        if now.stage == HoldStage::Off || number.is_some_and(|number| number != now.number) {
             return false;
         }
-        let ready = now.stage == Stage::Ready;
-        now.stage = Stage::Off;
+        let ready = now.stage == HoldStage::Ready;
+        now.stage = HoldStage::Off;
         now.last = Some(why);
         let (number, took) = (now.number, now.begun.elapsed());
         let metrics = &self.0.metrics;
@@ -212,8 +213,8 @@ impl Switchover {
     pub fn shown(&self) -> ShownSwitchover {
         let now = self.0.now.lock();
         ShownSwitchover {
-            number: if now.stage == Stage::Off { 0 } else { now.number },
-            ready: now.stage == Stage::Ready,
+            number: if now.stage == HoldStage::Off { 0 } else { now.number },
+            ready: now.stage == HoldStage::Ready,
             left: now.until.saturating_duration_since(Instant::now()),
             last: now.last,
         }
@@ -226,7 +227,7 @@ mod tests {
 
     fn switchover() -> Switchover {
         let metrics = Arc::new(Metrics::new(None).expect("metrics"));
-        Switchover::new(None, Registry::default(), metrics)
+        Switchover::new(None, &Registry::default(), &metrics)
     }
 
     #[tokio::test]

@@ -83,10 +83,8 @@ impl Stage {
         let (engine, gates) = start::none();
         let metrics = Arc::new(Metrics::new(None).expect("metrics"));
         let registry = Registry::default();
-        let events = mpsc::unbounded_channel().0;
-        let entry = registry.enter(events, 1).expect("room for one");
+        let entry = registry.enter(mpsc::unbounded_channel().0, 1).expect("room for one");
         let commands = Context::command_counters(&metrics);
-        let switchover = Switchover::new(None, registry.clone(), Arc::clone(&metrics));
         let context = Context {
             cluster: None,
             config,
@@ -100,11 +98,11 @@ impl Stage {
             shared: None,
             reach: Reach::new(Writer::among(Vec::new()), None, metrics.backend_up.clone()),
             finds_tagged: true,
+            switchover: Switchover::new(None, &registry, &metrics),
             metrics,
             hops,
             spares: Spares::new(Duration::from_secs(1)),
             registry,
-            switchover,
             buffers: Buffers::default(),
             commands,
         };
