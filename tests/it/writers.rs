@@ -19,6 +19,7 @@ on_both! {
     sessions_and_lock_tables_follow_a_planned_switch
     shared_sessions_go_on_at_the_new_writer
     a_prepared_switch_costs_no_session
+    a_statement_that_waits_for_a_switch_learns_that_its_session_ends
     a_held_lock_follows_a_planned_switch_and_a_crash
     a_client_that_comes_after_a_crash_waits_for_the_next_writer
     a_dead_server_is_passed_over_at_the_start
@@ -324,6 +325,29 @@ fn a_prepared_switch_costs_no_session(server: &Server) {
     waiter.gets_it();
     let kept = proxy.metric("lockstead_failover_locks_total{result=\"kept\"}");
     assert_eq!(kept.to_string(), "1");
+}
+
+/// Without a pool, the session ends with the old primary: the statement is not sent there.
+fn a_statement_that_waits_for_a_switch_learns_that_its_session_ends(server: &Server) {
+    let both = Replicated::start(server);
+    let folder = Folder::new();
+    let admin = format!("unix:{}", folder.socket().display());
+    let proxy = both.proxy(&["--lease", "10s", "--admin", &admin]);
+    let mut session = Session::at(proxy.port);
+    let ready = run(&["drain-primary", "--hold", "60s", "--admin", &admin]);
+    assert_eq!(ready.status.code(), Some(0), "{}", text(&ready));
+    let schema = fresh_schema();
+    session.send(&format!("CREATE DATABASE {schema}"));
+    eventually("it waits", || (proxy.metric("lockstead_held_statements") > 0.0).then_some(()));
+    set_writable(&both.first.server, both.flavour, false);
+    both.promote();
+    let response = session.client.read_response(Shape::Query);
+    assert_eq!(response.error(), Some(1053), "{response:?}");
+    let databases =
+        format!("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name='{schema}'");
+    for one in [&both.first, &both.second] {
+        assert_eq!(one.server.root().column(&databases), ["0"]);
+    }
 }
 
 /// The proxies find the next writer by themselves, and carry the lock there: a rival at another proxy never gets it.
