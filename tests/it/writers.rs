@@ -343,6 +343,7 @@ fn a_statement_that_waits_for_a_switch_learns_that_its_session_ends(server: &Ser
     both.promote();
     let response = session.client.read_response(Shape::Query);
     assert_eq!(response.error(), Some(1053), "{response:?}");
+    assert_eq!(response.packets[0].sequence(), 1, "it is an answer");
     let databases =
         format!("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name='{schema}'");
     for one in [&both.first, &both.second] {

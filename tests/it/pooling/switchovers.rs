@@ -111,6 +111,10 @@ fn hold(shell: &Shell, proxy: &Proxy, mut sessions: [Session; 3], table: &str, t
     inside.run("COMMIT");
     let ready = row(&prepared.join().expect("it ends"));
     assert_eq!(ready["state"], "ready: switch now", "{ready}");
+    // Of a pool, if there is one.
+    let metric = |name: &str| proxy.metric(&format!("lockstead_pool_{name}"));
+    let seated = metric("connections") - metric("free_connections");
+    assert!(seated.abs() < 0.1, "{seated} sessions have not given their connections back");
     for (column, count) in [("transactions", 0), ("statements", 0), ("held", 1), ("tied", tied)] {
         assert_eq!(ready[column], count, "{column}: {ready}");
     }
