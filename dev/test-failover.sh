@@ -249,10 +249,13 @@ test_prepared() {
   [ "$(tell holder "SELECT RELEASE_LOCK('k');")" = 1 ] || die 'no release'
   say "  prepared: ready after $(since "$began" "$ready"), statements go on $(since "$ready" "$moved") later; $wrote rows, no error; longest time without an answer $(longest_gap)"
   [ -z "$timeline" ] || tell_timeline "$began"
+  # The next step begins after the grace.
+  waited 60 'another lock is granted' grants >/dev/null
   follow_theirs
   end_clients 2
 }
 
+grants() { [ "$(limit=8 as=-new app 5 "SELECT GET_LOCK('other', 0)" || true)" = 1 ] && echo yes; }
 has_times() { grep -m 1 -h ^at "$tmp/d.out" 2>/dev/null; }
 cat_wrote() { cat "$tmp/wrote-$1" 2>/dev/null; }
 all_moved() {
@@ -355,7 +358,7 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-[ ${#names[@]} -gt 0 ] || names=(async-mysql async-mariadb gr-single gr-single:eventual gr-multi:agree:switch:crash galera:agree:switch:crash gr-single:cut galera:cut)
+[ ${#names[@]} -gt 0 ] || names=(async-mysql:prepared:switch:crash async-mariadb:prepared:switch:crash gr-single:prepared:switch:crash gr-single:eventual gr-multi:agree:switch:crash galera:agree:switch:crash gr-single:cut galera:cut)
 set_stage
 for one in "${names[@]}"; do test_one "$one"; done
 say 'All as it should be.'
