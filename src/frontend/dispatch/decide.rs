@@ -70,12 +70,12 @@ impl<'a> Head<'a> {
 
 impl Dispatch for Dispatcher<'_> {
     fn command(&mut self, link: &mut Link, bytes: &[u8]) -> Result<CommandAction, CloseReason> {
-        if self.context.switchover.is_on() && !link.is_inside() && !quits(bytes) {
+        let switchover = self.context.switchover.number();
+        if switchover != 0 && !link.is_inside() && !quits(bytes) && link.keep_back(switchover) {
             // It would begin something.
-            link.keep_back();
             return Ok(CommandAction::Incomplete);
         }
-        link.take_kept_back();
+        link.let_go();
         if let Some(watch) = self.watch {
             return decide_watched(watch, self.view, link, bytes);
         }

@@ -14,8 +14,8 @@ use crate::protocol::status::Status;
 pub(super) struct HeldForSwitchover {
     /// The number of the switchover for which the session rests; 0: it does not.
     number: u64,
-    /// A command waits in the inbox.
-    command: bool,
+    /// The number of the one for which the command in the inbox waits, or has waited; 0: for none.
+    kept: u64,
     /// It is counted.
     statement: Option<GaugeGuard>,
 }
@@ -33,19 +33,35 @@ impl Link {
             && matches!(self.input, ClientInput::Command)
     }
 
-    /// The next command stays in the inbox until the session looks at it again.
-    pub(crate) fn keep_back(&mut self) {
-        self.held.command = true;
+    /// The next command stays in the inbox until the session looks at it again, for the switchover of this number. It does not
+    /// if it has waited for an earlier one: then this is false.
+    pub(crate) fn keep_back(&mut self, number: u64) -> bool {
+        if self.held.kept == 0 {
+            self.held.kept = number;
+        }
+        self.held.kept == number
     }
 
-    /// Whether a command was kept back.
+    /// Whether a command was kept back, and is there still.
     pub(crate) fn is_kept_back(&self) -> bool {
-        self.held.command
+        self.held.kept != 0 && !self.inbox.is_empty()
     }
 
-    /// The command that was kept back is to be looked at. Whether there was one.
-    pub(crate) fn take_kept_back(&mut self) -> bool {
-        std::mem::take(&mut self.held.command)
+    /// Whether a command was kept back, but not for the switchover of this number.
+    pub(crate) fn has_waited(&self, number: u64) -> bool {
+        self.is_kept_back() && self.held.kept != number
+    }
+
+    /// The next command has not waited yet.
+    pub(crate) fn let_go(&mut self) {
+        self.held.kept = 0;
+    }
+
+    /// The same, if there is none that waits.
+    pub(crate) fn let_go_if_none(&mut self) {
+        if self.inbox.is_empty() {
+            self.let_go();
+        }
     }
 
     /// Whether the session rests for a switchover, or did until now.
@@ -65,7 +81,7 @@ impl Link {
         number: u64,
     ) -> Result<(), CloseReason> {
         let first = std::mem::replace(&mut self.held.number, number) != number;
-        if self.held.command && self.held.statement.is_none() {
+        if self.is_kept_back() && self.held.statement.is_none() {
             self.held.statement = Some(switchover.count_statement());
         }
         if first && self.seat.is_some() { self.leave().await } else { Ok(()) }
@@ -95,15 +111,19 @@ impl Link {
         &mut self,
         switchover: &Switchover,
     ) -> Result<(), CloseReason> {
-        if !switchover.is_on() {
+        let number = switchover.number();
+        if number == 0 || self.has_waited(number) {
             return Ok(());
         }
         let _waits = switchover.count_statement();
-        let mut over = pin!(switchover.over());
+        let mut over = pin!(switchover.over(number));
         loop {
             tokio::select! {
                 biased;
-                () = &mut over => return Ok(()),
+                () = &mut over => {
+                    self.held.kept = number;
+                    return Ok(());
+                }
                 event = self.next(Interest::Ahead) => if event? == LinkEvent::Client {
                     self.read_ahead()?;
                 },

@@ -17,12 +17,13 @@ impl Session {
     /// Looks at it.
     pub(super) async fn heed_switchover(&mut self) -> Result<(), CloseReason> {
         let number = self.context.switchover.number();
-        if number == 0 {
+        self.link.let_go_if_none();
+        if number == 0 || self.link.has_waited(number) {
             return self.go_on_after_switchover().await;
         }
         let doing = self.rest_for_switchover(number).await?;
         self.identity.activity().say(number, doing);
-        if doing == Doing::Rests && !self.link.has_server() && self.link.take_kept_back() {
+        if doing == Doing::Rests && !self.link.has_server() && self.link.is_kept_back() {
             // It waits for a connection instead, and is counted there.
             self.link.end_rest();
             return self.run_without_server().await;
@@ -42,7 +43,7 @@ impl Session {
         self.link.learn_whether_inside().await?;
         if self.link.is_inside() {
             self.link.end_rest();
-            if self.link.take_kept_back() {
+            if self.link.is_kept_back() {
                 // It came before that was known.
                 self.process_inbox()?;
             }
@@ -59,7 +60,7 @@ impl Session {
             // The event that says so is on its way. The command is not for that server.
             return Err(CloseReason::Left);
         }
-        if !self.phase.takes_commands() || !self.link.take_kept_back() {
+        if !self.phase.takes_commands() || !self.link.is_kept_back() {
             return Ok(());
         }
         if self.link.has_server() { self.process_inbox() } else { self.run_without_server().await }

@@ -113,12 +113,13 @@ impl Switchover {
         self.0.on.load(Ordering::SeqCst)
     }
 
-    /// Waits until none is on.
-    pub(crate) async fn over(&self) {
+    /// Waits until the hold of this number has ended. Another one may be on then: what has waited goes on nevertheless, so
+    /// that it waits no longer than for one.
+    pub(crate) async fn over(&self, number: u64) {
         let mut over = self.0.over.subscribe();
         loop {
             over.borrow_and_update();
-            if !self.is_on() {
+            if self.number() != number {
                 return;
             }
             let until = self.0.now.lock().until;
@@ -233,12 +234,12 @@ mod tests {
     #[tokio::test]
     async fn statements_wait_until_the_hold_has_ended() {
         let switchover = switchover();
-        switchover.over().await;
+        switchover.over(1).await;
         let number = switchover.begin(Duration::from_mins(1)).expect("none is on");
         assert!(switchover.is_on() && switchover.begin(Duration::from_mins(1)).is_err());
         let waits = tokio::spawn({
             let switchover = switchover.clone();
-            async move { switchover.over().await }
+            async move { switchover.over(number).await }
         });
         assert!(
             switchover.is_ready(number) && !switchover.is_ready(number) && switchover.shown().ready
@@ -256,9 +257,9 @@ mod tests {
     #[tokio::test]
     async fn the_time_ends_a_wait_though_nobody_says_so() {
         let switchover = switchover();
-        switchover.begin(Duration::from_millis(100)).expect("none is on");
+        let number = switchover.begin(Duration::from_millis(100)).expect("none is on");
         let begun = Instant::now();
-        switchover.over().await;
+        switchover.over(number).await;
         assert!(begun.elapsed() >= Duration::from_millis(90) && switchover.is_on());
     }
 }

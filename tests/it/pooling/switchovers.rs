@@ -1,6 +1,7 @@
 //! A planned switch of the primary is prepared: new statements wait, open transactions end, locks stay held.
 
 use std::process::Output;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use crate::proxy::{Proxy, free_port, fresh_schema};
 use crate::script::Server;
 use crate::session::Session;
 use crate::stage::{eventually, on_both};
-use crate::wire::Shape;
+use crate::wire::{Execute, Shape};
 
 on_both! {
     new_statements_wait_and_an_open_transaction_ends
@@ -26,6 +27,7 @@ on_both! {
     a_client_that_leaves_while_its_statement_waits_is_gone
     a_shutdown_lets_statements_go_on
     nothing_waits_without_a_lease
+    holds_that_come_and_go_lose_nothing
 }
 
 /// Long enough for whatever a test does meanwhile.
@@ -266,6 +268,63 @@ fn a_shutdown_lets_statements_go_on(server: &Server) {
     assert_eq!(idle.reply().as_deref(), Some("9"));
     assert_eq!(idle.last_words().map(|words| words.code), Some(1053));
     assert_eq!(ground.proxy.wait(), Some(0), "{}", ground.proxy.log());
+}
+
+/// A client that does not stop: statements, transactions, a prepared statement, a lock that others want too. How often.
+fn keeps_working(mut session: Session, table: &str, over: &AtomicBool) -> u32 {
+    let prepared = session.client.prepare(format!("INSERT INTO {table} VALUES (0)").as_bytes());
+    assert!(prepared.error().is_none(), "{prepared:?}");
+    let mut rounds = 0;
+    while !over.load(Ordering::Relaxed) {
+        session.run(&format!("INSERT INTO {table} VALUES (1)"));
+        for sql in ["BEGIN", &format!("INSERT INTO {table} VALUES (2)"), "COMMIT"] {
+            session.run(sql);
+        }
+        let inserted = session.client.execute(1, &Execute::default());
+        assert!(inserted.error().is_none(), "{inserted:?}");
+        assert_eq!(session.value("SELECT GET_LOCK('wanted', 60)").as_deref(), Some("1"));
+        session.unlock("wanted");
+        rounds += 1;
+    }
+    rounds
+}
+
+/// Ends clients that do not stop by themselves.
+struct EndsThem<'a>(&'a AtomicBool);
+
+impl Drop for EndsThem<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn holds_that_come_and_go_lose_nothing(server: &Server) {
+    let shell = Shell::new();
+    let ground = Ground::new(server, 3, &["--admin", &shell.place()]);
+    ground.create_table("t (n INT)");
+    let table = ground.tenant.database.table("t");
+    let over = AtomicBool::new(false);
+    let rounds: u32 = thread::scope(|scope| {
+        // Also if something fails here.
+        let ends = EndsThem(&over);
+        let working = [(); 6].map(|()| {
+            let (session, table, over) = (ground.session(), &table, &over);
+            scope.spawn(move || keeps_working(session, table, over))
+        });
+        for nth in 0..20 {
+            let ready = shell.prepare(LONG).join().expect("it ends");
+            assert_eq!(row(&ready)["state"], "ready: switch now", "{nth}");
+            let rows = || ground.server().root().column(&format!("SELECT COUNT(*) FROM {table}"));
+            assert_eq!(rows(), rows(), "nothing is written");
+            shell.cancel();
+        }
+        drop(ends);
+        working.into_iter().map(|thread| thread.join().expect("no error")).sum()
+    });
+    let rows = ground.server().root().column(&format!("SELECT COUNT(*) FROM {table}"));
+    assert_eq!(rows, [(rounds * 3).to_string()]);
+    until(&ground.proxy, "held_statements", 0.0);
+    until(&ground.proxy, "locks_held", 0.0);
 }
 
 fn nothing_waits_without_a_lease(server: &Server) {
