@@ -274,13 +274,15 @@ fn a_shutdown_lets_statements_go_on(server: &Server) {
 fn keeps_working(mut session: Session, table: &str, over: &AtomicBool) -> u32 {
     let prepared = session.client.prepare(format!("INSERT INTO {table} VALUES (0)").as_bytes());
     assert!(prepared.error().is_none(), "{prepared:?}");
+    let id = prepared.packets[0].payload[1..5].try_into().expect("the id of a statement");
+    let id = u32::from_le_bytes(id);
     let mut rounds = 0;
     while !over.load(Ordering::Relaxed) {
         session.run(&format!("INSERT INTO {table} VALUES (1)"));
         for sql in ["BEGIN", &format!("INSERT INTO {table} VALUES (2)"), "COMMIT"] {
             session.run(sql);
         }
-        let inserted = session.client.execute(1, &Execute::default());
+        let inserted = session.client.execute(id, &Execute::default());
         assert!(inserted.error().is_none(), "{inserted:?}");
         assert_eq!(session.value("SELECT GET_LOCK('wanted', 60)").as_deref(), Some("1"));
         session.unlock("wanted");
