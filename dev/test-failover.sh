@@ -2,11 +2,12 @@
 # A lock that is held through a failover, on the topologies of dev/topology.sh, with two proxies whose lists of
 # servers are in opposite order:
 #
-#   dev/test-failover.sh [--quick] [--loopback] [--lease TIME] [--timeline] [NAME[:crash|:switch|:cut|:agree|:eventual]...]
+#   dev/test-failover.sh [--quick] [--loopback] [--lease TIME] [--timeline] [NAME[:crash|:switch|:prepared|:cut|:agree|:eventual]...]
 #
 # agree   the proxies stay with one writer, in one epoch, for 60 s
 # crash   SIGKILL of the writer
 # switch  planned
+# prepared  planned, after `lockstead drain-primary` at both proxies: clients that write all the time get no error
 # eventual  group_replication_consistency=EVENTUAL is refused, and counts no more when it is set back
 # cut     the writer is cut off from the others, with a proxy that has no other server, and the lock is held there
 #
@@ -177,6 +178,97 @@ test_agree() {
   say "  agree: epoch $epoch for 60 s; changes of the writer: $(of 4 lockstead_writer_changes_total) and $(of 5 lockstead_writer_changes_total)"
 }
 
+# writes NAME PROXY FROM: a client that writes rows from this number on, one by itself and two in a transaction, until told to
+# stop. Its errors are among its answers, beside the server's time after each transaction.
+writes() {
+  local i=$3
+  {
+    until [ -e "$tmp/enough" ]; do
+      printf '%s\n' "INSERT INTO rig.w VALUES ($((i + 1)));" 'BEGIN;' "INSERT INTO rig.w VALUES ($((i + 2)));" \
+        "INSERT INTO rig.w VALUES ($((i + 3)));" 'COMMIT;' "SELECT 'at', TIME_TO_SEC(SYSDATE(6)), SYSDATE(6);"
+      i=$((i + 3))
+      sleep 0.05
+    done
+    printf '%s\n' "$((i - $3))" >"$tmp/wrote-$1"
+  } | through "$2" >"$tmp/$1.out" 2>&1
+}
+
+# through PROXY: a client of an application that goes on after errors.
+through() {
+  local c=CLIENT$1
+  c=${!c}
+  "${c%% *}" --defaults-file="$tmp/app-$1.cnf" --force --unbuffered --skip-reconnect -N -B
+}
+
+# comes: one client after the other.
+comes() {
+  until [ -e "$tmp/enough" ]; do
+    as=-come limit=60 app 5 "INSERT INTO rig.taken (node) VALUES (5)" || cat "$tmp/app-5-come.err" >>"$tmp/turned-away"
+    sleep 0.1
+  done
+}
+
+# drain PROXY: lets statements wait there until the switch, and returns when no transaction is open.
+drain() {
+  "$bin" drain-primary --hold 50s --admin "unix:$tmp/state-$name-$1/admin.sock" >"$tmp/ready-$1" 2>&1
+}
+
+# No client gets an error, no row is missing, and the lock stays.
+test_prepared() {
+  local began ready moved client n wrote=0 drains=() clients=(a:4:1000000 b:4:2000000 c:5:3000000 d:5:4000000)
+  rm -f "$tmp"/{enough,turned-away,wrote-*}
+  : >"$tmp/rival"
+  administrate <<<'CREATE TABLE IF NOT EXISTS rig.w (id INT PRIMARY KEY); DELETE FROM rig.w'
+  session holder 4
+  [ "$(tell holder "SELECT GET_LOCK('k', 5);")" = 1 ] || die "no lock: $(cat "$tmp/holder.out")"
+  # shellcheck disable=SC2086 # three words
+  for client in "${clients[@]}"; do group writes ${client//:/ }; done
+  group comes
+  waited 20 'the clients write' has_times >/dev/null
+  began=$(now)
+  for n in 4 5; do
+    drain "$n" &
+    drains+=($!)
+  done
+  for n in "${drains[@]}"; do wait "$n" || die "no quiet moment: $(cat "$tmp"/ready-*)"; done
+  ready=$(now)
+  topology switch
+  waited 60 'statements go on' all_moved >/dev/null
+  moved=$(now)
+  sleep 3
+  : >"$tmp/enough"
+  for client in "${clients[@]}"; do
+    n=${client%%:*}
+    waited 30 'a client ends' cat_wrote "$n" >/dev/null
+    wrote=$((wrote + $(cat_wrote "$n")))
+  done
+  waited 30 'all rows are there' has_rows "$wrote" >/dev/null
+  ! grep -h ERROR "$tmp"/{a,b,c,d}.out || die 'no client should get an error'
+  [ ! -s "$tmp/turned-away" ] || die "no client should be turned away: $(sort "$tmp/turned-away" | uniq -c)"
+  [ "$(mine)" = mine ] || die 'the lock should be held still'
+  [ "$(tell holder "SELECT RELEASE_LOCK('k');")" = 1 ] || die 'no release'
+  say "  prepared: ready after $(since "$began" "$ready"), statements go on $(since "$ready" "$moved") later; $wrote rows, no error; longest time without an answer $(longest_gap)"
+  [ -z "$timeline" ] || tell_timeline "$began"
+  # The next step begins after the grace.
+  waited 60 'another lock is granted' grants >/dev/null
+  follow_theirs
+  end_clients 2
+}
+
+grants() { [ "$(limit=8 as=-new app 5 "SELECT GET_LOCK('other', 0)" || true)" = 1 ] && echo yes; }
+has_times() { grep -m 1 -h ^at "$tmp/d.out" 2>/dev/null; }
+cat_wrote() { cat "$tmp/wrote-$1" 2>/dev/null; }
+all_moved() {
+  [ "$(of 4 'lockstead_switchovers_total{end="moved"}')" != 0 ] && [ "$(of 5 'lockstead_switchovers_total{end="moved"}')" != 0 ] && echo yes
+}
+has_rows() { [ "$(app 4 'SELECT COUNT(*) FROM rig.w')" = "$1" ] && echo yes; }
+
+# longest_gap: between two transactions of a client, by its server's clock.
+longest_gap() {
+  awk '/^at/ { if (FILENAME == file && $2 - last > most) most = $2 - last; last = $2; file = FILENAME }
+    END { printf "%.1f s\n", most }' "$tmp"/{a,b,c,d}.out
+}
+
 test_eventual() {
   local n
   for n in 1 2 3; do set_consistency "$n" EVENTUAL; done
@@ -244,6 +336,7 @@ test_one() {
     case $step in
     eventual) test_eventual ;;
     agree) test_agree ;;
+    prepared) test_prepared ;;
     switch) keep 'planned switch' topology switch ;;
     crash) keep SIGKILL topology crash ;;
     cut) test_cut ;;
@@ -265,7 +358,7 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-[ ${#names[@]} -gt 0 ] || names=(async-mysql async-mariadb gr-single gr-single:eventual gr-multi:agree:switch:crash galera:agree:switch:crash gr-single:cut galera:cut)
+[ ${#names[@]} -gt 0 ] || names=(async-mysql:prepared:switch:crash async-mariadb:prepared:switch:crash gr-single:prepared:switch:crash gr-single:eventual gr-multi:agree:switch:crash galera:agree:switch:crash gr-single:cut galera:cut)
 set_stage
 for one in "${names[@]}"; do test_one "$one"; done
 say 'All as it should be.'

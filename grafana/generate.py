@@ -365,6 +365,13 @@ ENGINE = [
             (f"max {EACH} ({m('writer_rivals')})", WHO + " rivals"),
         ], "short", """Servers that take writes, and those that answer, where the configuration lists several; changes of the writer, and
               further servers that take writes."""),
+        graph("Planned switch", [
+            (f"max {EACH} ({m('switchover_state')})", WHO),
+            (f"sum {EACH} ({m('held_statements')})", WHO + " held statements"),
+            (f"sum by (instance, cluster, end) (increase({m('switchovers_total')}[$__rate_interval]))",
+             WHO + " over: {{end}}"),
+        ], "short", """1 while new statements wait for a planned switch, 2 when no transaction is open; statements that wait; and why they
+              went on."""),
         graph("Epoch", [(f"max {EACH} ({m('epoch')})", WHO)], "short",
               "The epoch of the lock tables. It grows when another server is the primary."),
         graph("Grace", [

@@ -11,6 +11,7 @@ mod open_files;
 mod parts;
 mod programs;
 mod reload;
+mod shared;
 mod sockets;
 mod start_error;
 mod upgrade;
@@ -227,6 +228,7 @@ impl Serving {
         // The drain, in order: no new clients, statements end, locks go back, the lease rows go,
         // the windows close last.
         self.accepting.shutdown().await;
+        self.clusters.iter().for_each(RunningCluster::let_go);
         let mut limit = self.settings.config().drain_timeout;
         let handed_over = successor.is_some().then(Instant::now);
         if let Some(successor) = successor {

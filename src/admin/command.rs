@@ -1,6 +1,9 @@
 //! The commands of administrators, and reading them.
 
+use std::time::Duration;
+
 use super::command_text::{Word, number, quoted_word, select_list, without_comments, words};
+use crate::config::Config;
 
 /// A command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +26,20 @@ pub(super) enum AdminCommand {
     Lease,
     /// `SHOW BACKENDS`
     Backends,
+    /// `SHOW SWITCHOVER`
+    Switchover,
+    /// `SWITCHOVER PREPARE ['time'] [CLUSTER 'name']`
+    PrepareSwitchover {
+        /// For how long statements wait, if not as the settings say.
+        hold: Option<Duration>,
+        /// Only in this cluster.
+        cluster: Option<String>,
+    },
+    /// `SWITCHOVER CANCEL [CLUSTER 'name']`
+    CancelSwitchover {
+        /// Only in this cluster.
+        cluster: Option<String>,
+    },
     /// `SHOW CONFIG`
     Config,
     /// `SHOW METRICS`
@@ -66,6 +83,8 @@ impl AdminCommand {
             self,
             Self::Release { .. }
                 | Self::Kill { .. }
+                | Self::PrepareSwitchover { .. }
+                | Self::CancelSwitchover { .. }
                 | Self::Drain
                 | Self::Resume
                 | Self::Reload
@@ -91,7 +110,7 @@ pub(super) enum ClientQuery {
 }
 
 /// The commands, and what they are for.
-pub(super) const HELP: [(&str, &str); 19] = [
+pub(super) const HELP: [(&str, &str); 22] = [
     ("SHOW LOCKS [LIKE 'pattern']", "held locks of all proxies"),
     ("SHOW WAITERS", "sessions of this proxy that wait for a lock"),
     ("SHOW SESSIONS", "sessions of this proxy"),
@@ -104,6 +123,7 @@ pub(super) const HELP: [(&str, &str); 19] = [
     ),
     ("SHOW LEASE", "whether this proxy may grant locks, and how long its own remain certain"),
     ("SHOW BACKENDS", "servers, which of them is the writer, and lock tables"),
+    ("SHOW SWITCHOVER", "whether statements wait for a planned switch, and what is still open"),
     ("SHOW CONFIG", "the settings in force"),
     ("SHOW METRICS", "all metrics, as Prometheus reads them"),
     (
@@ -111,6 +131,11 @@ pub(super) const HELP: [(&str, &str); 19] = [
         "take a lock from its holder at any proxy; the holder's session is closed",
     ),
     ("KILL id [CLUSTER 'name']", "end a session of this proxy at the server; its locks are freed"),
+    (
+        "SWITCHOVER PREPARE ['time'] [CLUSTER 'name']",
+        "before a planned switch: let new statements wait, and say when no transaction is open",
+    ),
+    ("SWITCHOVER CANCEL [CLUSTER 'name']", "let them go on"),
     ("DRAIN", "make /readyz fail, so that load balancers send no new clients; sessions stay"),
     ("RESUME", "the end of DRAIN"),
     ("RELOAD", "read the configuration and the certificates again"),
@@ -144,6 +169,13 @@ pub(super) fn parse(text: &str) -> Result<AdminCommand, String> {
         ["SHOW", "DIGESTS"] => AdminCommand::Digests,
         ["SHOW", "LEASE"] => AdminCommand::Lease,
         ["SHOW", "BACKENDS"] => AdminCommand::Backends,
+        ["SHOW", "SWITCHOVER"] => AdminCommand::Switchover,
+        ["SWITCHOVER", "PREPARE"] => AdminCommand::PrepareSwitchover { hold: None, cluster },
+        ["SWITCHOVER", "PREPARE", _] => {
+            let hold = Some(Config::hold(&quoted_word(&words[2])?)?);
+            AdminCommand::PrepareSwitchover { hold, cluster }
+        }
+        ["SWITCHOVER", "CANCEL"] => AdminCommand::CancelSwitchover { cluster },
         ["SHOW", "CONFIG" | "VARIABLES"] => AdminCommand::Config,
         ["SHOW", "METRICS"] => AdminCommand::Metrics,
         ["RELEASE", "LOCK", _] => {
@@ -179,7 +211,7 @@ pub(super) fn parse(text: &str) -> Result<AdminCommand, String> {
 
 /// Takes a CLUSTER 'name' off the end of an order that may have one.
 fn cluster(words: &mut Vec<Word>) -> Result<Option<String>, String> {
-    let orders = ["RELEASE", "KILL"];
+    let orders = ["RELEASE", "KILL", "SWITCHOVER"];
     let has = match words.as_slice() {
         [first, .., word, _] => {
             orders.contains(&first.upper().as_str()) && word.upper() == "CLUSTER"
@@ -221,7 +253,17 @@ mod tests {
         assert_eq!(parse(" ;"), Ok(AdminCommand::Client(ClientQuery::Empty)));
         assert_eq!(parse("-- c"), Ok(AdminCommand::Client(ClientQuery::Set)));
         assert_eq!(parse("upgrade if needed"), Ok(AdminCommand::UpgradeIfNeeded));
+        let hold = Some(Duration::from_secs(20));
+        assert_eq!(
+            parse("switchover prepare '20s' cluster 'b'"),
+            Ok(AdminCommand::PrepareSwitchover { hold, cluster: Some("b".to_owned()) })
+        );
+        let any = Ok(AdminCommand::CancelSwitchover { cluster: None });
+        assert_eq!(parse("SWITCHOVER CANCEL;"), any);
         for wrong in [
+            "SWITCHOVER PREPARE '2m'",
+            "SWITCHOVER PREPARE 20s",
+            "SWITCHOVER",
             "UPGRADE IF",
             "SHOW",
             "KILL x",

@@ -16,6 +16,7 @@ use crate::engine::handle::{Engine, SessionEvent};
 use crate::frontend::shared::digests::Digests;
 use crate::frontend::shared::live_config::InForce;
 use crate::frontend::shared::registry::Registry;
+use crate::frontend::shared::switchover::Switchover;
 use crate::metrics::Metrics;
 use crate::protocol::reply::ErrorReply;
 use crate::store::sessions::KillResult;
@@ -36,6 +37,8 @@ pub struct ClusterView {
     pub reach: Reach,
     /// Statements with lock calls, counted by shape.
     pub digests: Digests,
+    /// Statements wait while a switchover is prepared.
+    pub switchover: Switchover,
     /// Connections that sessions share, by where their clients connect.
     pub pools: Vec<(String, Pool)>,
 }
@@ -97,6 +100,13 @@ impl Control {
                 return self.release(&name, token, cluster.as_deref(), who).await;
             }
             AdminCommand::Kill { id, cluster } => return self.kill(id, cluster.as_deref()).await,
+            AdminCommand::Switchover => self.switchovers(),
+            AdminCommand::PrepareSwitchover { hold, cluster } => {
+                return self.prepare_switchover(hold, cluster.as_deref()).await;
+            }
+            AdminCommand::CancelSwitchover { cluster } => {
+                return self.cancel_switchover(cluster.as_deref());
+            }
             AdminCommand::Drain => return Ok(self.set_aside(true)),
             AdminCommand::Resume => return Ok(self.set_aside(false)),
             AdminCommand::Reload => return Ok(Self::told(self.read_again()?)),

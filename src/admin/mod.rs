@@ -21,6 +21,7 @@ mod release;
 mod reply;
 mod server_locks;
 mod sources;
+mod switchover;
 mod table;
 mod tables;
 mod upgrade;

@@ -10,13 +10,12 @@ use tokio::time::{sleep, timeout};
 use super::background::Background;
 use super::inspect::Readiness;
 use super::parts::Parts;
+use super::shared::{pool_of, shared_connections};
 use super::sockets::{BoundSocket, Sockets};
 use super::start_error::StartError;
 use super::{audits, follow, inspect, observing, programs, verifiers};
 use crate::admin;
-use crate::backend::learned::LearnedSecrets;
 use crate::backend::own::Credentials;
-use crate::backend::pool::{Pool, PoolLimits};
 use crate::backend::reach::Reach;
 use crate::backend::spares::Spares;
 use crate::config::plan::ClusterPlan;
@@ -27,13 +26,12 @@ use crate::engine::io::link::StoreAccess;
 use crate::engine::setup::Setup;
 use crate::engine::start;
 use crate::frontend::session::close::LAST_MOMENT;
-use crate::frontend::shared::audits::Audits;
 use crate::frontend::shared::context::{Context, Shared};
 use crate::frontend::shared::digests::Digests;
 use crate::frontend::shared::live_config::InForce;
-use crate::frontend::shared::programs::KnownPrograms;
 use crate::frontend::shared::registry::Registry;
 use crate::frontend::shared::shapes::Shapes;
+use crate::frontend::shared::switchover::{Switchover, SwitchoverEnd};
 use crate::metrics::Metrics;
 use crate::net::buffers::Buffers;
 use crate::private;
@@ -74,12 +72,6 @@ fn shares_tables(
     })
 }
 
-/// The connections that sessions of a listener share, if they do, and its first address.
-fn pool_of(context: &Context) -> Option<(String, Pool)> {
-    let listen = context.config.listen.first().map(ToString::to_string).unwrap_or_default();
-    context.shared.as_ref().map(|shared| (listen, shared.pool.clone()))
-}
-
 /// The settings of each listener, and its sockets.
 fn bind(
     listeners: &[Config],
@@ -93,25 +85,6 @@ fn bind(
         bound.push((in_force, listen?));
     }
     Ok(bound)
-}
-
-/// The connections that a listener's sessions share, if it has them share any.
-fn shared_connections(context: &Context) -> Result<Option<Shared>, StartError> {
-    let pooling = context.config.pooling;
-    if !pooling.is_shared() {
-        return Ok(None);
-    }
-    let limits =
-        PoolLimits { size: pooling.size, idle_keep: pooling.idle_keep, lifetime: pooling.lifetime };
-    let metrics = Arc::clone(&context.metrics);
-    let secrets = LearnedSecrets::new(pooling.learn, metrics.unlocked_memory.clone());
-    let secrets = secrets.map_err(|_| StartError::NoPool("no RSA key can be made"))?;
-    Ok(Some(Shared {
-        pool: Pool::new(limits, metrics),
-        secrets: Arc::new(secrets),
-        programs: KnownPrograms::default(),
-        audits: Audits::default(),
-    }))
 }
 
 impl RunningCluster {
@@ -160,8 +133,7 @@ impl RunningCluster {
             version = env!("CARGO_PKG_VERSION"),
             "ready to start"
         );
-        let flavour = Flavour::from_version(&server).name();
-        metrics.server_info.with_label_values(&[flavour]).set(1);
+        metrics.server_info.with_label_values(&[Flavour::from_version(&server).name()]).set(1);
         let (now, hops) = bound[0].0.both();
         // Without TLS, a login of the proxy's own shows no more than a greeting does.
         if reach.problem().is_none() && hops.guard().mode().demands() {
@@ -181,6 +153,7 @@ impl RunningCluster {
             digests: Digests::default(),
             lines: Arc::default(),
             commands: Context::command_counters(&metrics),
+            switchover: Switchover::new(name.as_deref(), registry, &metrics),
             metrics,
             hops,
             spares,
@@ -256,10 +229,24 @@ impl RunningCluster {
         async { tokio::join!(tended, watched, pools, followed).0 }
     }
 
+    /// Statements that wait for a planned switch go on: the proxy ends.
+    pub(super) fn let_go(&self) {
+        self.any().switchover.end(None, SwitchoverEnd::Stopped);
+    }
+
     /// The view of it for administrators.
     pub(super) fn for_admin(&self) -> admin::ClusterView {
-        let Context { metrics, engine, observer, in_force, cluster, reach, digests, .. } =
-            self.any();
+        let Context {
+            metrics,
+            engine,
+            observer,
+            in_force,
+            cluster,
+            reach,
+            digests,
+            switchover,
+            ..
+        } = self.any();
         admin::ClusterView {
             name: cluster.clone(),
             in_force: in_force.clone(),
@@ -267,6 +254,7 @@ impl RunningCluster {
             metrics: Arc::clone(metrics),
             reach: reach.clone(),
             digests: digests.clone(),
+            switchover: switchover.clone(),
             pools: self.contexts().filter_map(pool_of).collect(),
         }
     }

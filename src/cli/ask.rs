@@ -96,6 +96,24 @@ pub(super) enum Ask {
         #[command(flatten)]
         place: AdminSocketArgs,
     },
+    /// Before a planned switch of the primary: let new statements wait, and say when no transaction is open
+    #[command(after_help = HELP)]
+    DrainPrimary {
+        /// For how long statements wait at most [default: switchover_hold]
+        #[arg(long, value_name = "DURATION", conflicts_with_all = ["cancel", "show"])]
+        hold: Option<String>,
+        /// Let statements go on
+        #[arg(long, conflicts_with = "show")]
+        cancel: bool,
+        /// Only show whether statements wait, and what is still open
+        #[arg(long, conflicts_with = "cluster")]
+        show: bool,
+        /// Only in this cluster, if the proxy has several
+        #[arg(long, value_name = "NAME")]
+        cluster: Option<String>,
+        #[command(flatten)]
+        place: AdminSocketArgs,
+    },
     /// Make /readyz say no, so that load balancers send no more clients
     #[command(after_help = HELP)]
     Drain(AdminSocketArgs),
@@ -137,6 +155,14 @@ impl Ask {
             }
             Self::Kill { connection_id, cluster, place } => {
                 (format!("KILL {connection_id}{}", within(cluster)), place)
+            }
+            Self::DrainPrimary { show: true, place, .. } => ("SHOW SWITCHOVER".to_owned(), place),
+            Self::DrainPrimary { cancel: true, cluster, place, .. } => {
+                (format!("SWITCHOVER CANCEL{}", within(cluster)), place)
+            }
+            Self::DrainPrimary { hold, cluster, place, .. } => {
+                let hold = hold.map(|hold| format!(" {}", quoted_text(&hold))).unwrap_or_default();
+                (format!("SWITCHOVER PREPARE{hold}{}", within(cluster)), place)
             }
             Self::Drain(place) => ("DRAIN".to_owned(), place),
             Self::Resume(place) => ("RESUME".to_owned(), place),

@@ -97,6 +97,7 @@ keys! {
     max_waiters: Process, OnReload;
     connect_timeout: Process, OnReload;
     writer_wait: Cluster, OnReload;
+    switchover_hold: Cluster, OnReload;
     login_timeout: Process, OnReload;
     drain_timeout: Process, OnReload;
     fast_path: Cluster, OnReload;

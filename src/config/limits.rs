@@ -18,6 +18,7 @@ pub(super) struct Limits {
     pub(super) collect_after: Duration,
     pub(super) connect_timeout: Duration,
     pub(super) writer_wait: Duration,
+    pub(super) switchover_hold: Duration,
     pub(super) login_timeout: Duration,
     pub(super) drain_timeout: Duration,
     pub(super) workers: usize,
@@ -37,6 +38,7 @@ pub(super) fn read(raw: &Raw) -> Result<Limits, WrongValue> {
         collect_after: time("collect_after", collect.unwrap_or("10m"), SECOND, 24 * HOUR)?,
         connect_timeout: time("connect_timeout", connect.unwrap_or("5s"), BLINK, HOUR)?,
         writer_wait: time("writer_wait", writer.unwrap_or("30s"), Duration::ZERO, HOUR)?,
+        switchover_hold: hold(raw.switchover_hold.as_deref().unwrap_or("10s"))?,
         login_timeout: time("login_timeout", login.unwrap_or("10s"), BLINK, HOUR)?,
         drain_timeout: time("drain_timeout", drain.unwrap_or("30s"), Duration::ZERO, MONTH)?,
         workers: match number("workers", raw.workers.unwrap_or(0), 0, 256)? {
@@ -57,6 +59,11 @@ pub(super) fn read(raw: &Raw) -> Result<Limits, WrongValue> {
         )?,
         digests: number("digests", raw.digests.unwrap_or(0), 0, 10_000)?,
     })
+}
+
+/// How long statements may wait for a planned switch of the primary.
+pub(super) fn hold(text: &str) -> Result<Duration, WrongValue> {
+    time("switchover_hold", text, BLINK, Duration::from_mins(1))
 }
 
 pub(super) fn time(

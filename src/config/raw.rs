@@ -116,6 +116,9 @@ pub struct Raw {
     /// How long a connection to the server waits until one of several is known to take writes [default: 30s]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_WRITER_WAIT")]
     pub writer_wait: Option<String>,
+    /// How long statements may wait for a planned switch of the primary [default: 10s]
+    #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_SWITCHOVER_HOLD")]
+    pub switchover_hold: Option<String>,
     /// Time limit for a client's login [default: 10s]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_LOGIN_TIMEOUT")]
     pub login_timeout: Option<String>,

@@ -75,6 +75,8 @@ pub struct Config {
     pub servers: Vec<ServerAddress>,
     /// How long a connection to the server waits until one of several is known to take writes.
     pub writer_wait: Duration,
+    /// How long statements may wait for a planned switch.
+    pub switchover_hold: Duration,
     /// The lock tables' server and account. A proxy that observes needs none, and does not connect to it.
     pub store: Option<StoreUrl>,
     /// What is done with lock calls.
@@ -162,6 +164,11 @@ impl Config {
         self.store.as_ref().ok_or_else(no_store)
     }
 
+    /// Reads how long statements may wait for a planned switch.
+    pub fn hold(text: &str) -> Result<Duration, String> {
+        limits::hold(text).map_err(|(_, problem)| problem)
+    }
+
     /// Where sessions of clients connect, if there is one server; the first of several.
     pub fn backend(&self) -> &HostPort {
         &self.servers[0].backend
@@ -224,6 +231,7 @@ impl Config {
             proxy_protocol,
             servers,
             writer_wait: limits.writer_wait,
+            switchover_hold: limits.switchover_hold,
             store,
             mode,
             pooling,
@@ -382,6 +390,7 @@ mod tests {
             (Raw { max_connections: Some(0), ..raw() }, "max_connections", "1 to"),
             (Raw { max_session_locks: Some(0), ..raw() }, "max_session_locks", "1"),
             (Raw { writer_wait: Some("2h".into()), ..raw() }, "writer_wait", "0s to 1h"),
+            (Raw { switchover_hold: Some("2m".into()), ..raw() }, "switchover_hold", "100ms to 1m"),
             (Raw { digests: Some(20_000), ..raw() }, "digests", "10000"),
         ] {
             is_refused(change, key, fix);

@@ -42,6 +42,8 @@ pub enum SessionEvent {
     GiveBack,
     /// Another server may be the writer now: a session whose connection does not lead to it loses that.
     WriterChanged,
+    /// Statements that would begin now wait, or go on: a switchover is prepared.
+    SwitchoverChanged,
 }
 
 /// The end of a session that receives its events.

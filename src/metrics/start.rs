@@ -33,6 +33,7 @@ impl Metrics {
             (&self.logins, &["server", "server_again", "proxy"]),
             (&self.unsupported, &["refused", "native"]),
             (&self.native_only, &["yes", "perhaps"]),
+            (&self.switchovers, &["moved", "cancelled", "limit", "stopped"]),
             (&self.claims, &["claimed", "not_free", "failed", "native"]),
         ] {
             for value in values {

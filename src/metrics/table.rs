@@ -309,6 +309,17 @@ metrics! {
     pub writer_changes: IntCounter = counter(
         "writer_changes_total", "Changes of the writer to another server."
     );
+    pub switchover_state: IntGauge = gauge(
+        "switchover_state",
+        "1 while new statements wait for a planned switch of the primary, 2 from the moment no transaction is open, otherwise 0."
+    );
+    pub switchovers: IntCounterVec = counter_vec(
+        "switchovers_total",
+        "Times that new statements waited for a planned switch, by why they went on.",
+        &["end"]
+    );
+    pub held_statements: IntGauge =
+        gauge("held_statements", "Statements that wait for a planned switch now.");
     pub writer_rivals: IntGauge = gauge("writer_rivals", "Other servers that take writes too.");
     pub store_up: IntGauge = gauge(
         "store_up",

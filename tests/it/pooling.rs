@@ -19,5 +19,6 @@ mod shown;
 mod statements;
 mod statements_compared;
 mod storm;
+mod switchovers;
 mod taken_along;
 mod turns;

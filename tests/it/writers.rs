@@ -1,10 +1,12 @@
 //! Several servers: Lockstead finds the one that takes writes, and follows it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use lockstead_support::Way;
 
+use crate::admin::Folder;
 use crate::adopt::{pair, until_alike};
 use crate::cli::{install, least_rights, text};
 use crate::launch::{Launched, program, run};
@@ -20,6 +22,8 @@ use crate::wire::{Account, Client, Shape};
 on_both! {
     sessions_and_lock_tables_follow_a_planned_switch
     shared_sessions_go_on_at_the_new_writer
+    a_prepared_switch_costs_no_session
+    a_statement_that_waits_for_a_switch_learns_that_its_session_ends
     a_held_lock_follows_a_planned_switch_and_a_crash
     a_held_lock_is_compared_with_rows_of_its_own_server_alone
     a_client_that_comes_after_a_crash_waits_for_the_next_writer
@@ -239,6 +243,123 @@ fn shared_sessions_go_on_at_the_new_writer(server: &Server) {
     eventually("no connection to the old one is left", || {
         (both.first.server.root().column(&free) == ["0"]).then_some(())
     });
+}
+
+/// Of a client that does not stop: an insert, or a transaction with two. Every answer must be OK. The last number.
+fn keeps_inserting(port: u16, account: &Account, until: &AtomicBool, from: u32) -> u32 {
+    let mut session = Session::of(port, account);
+    let mut n = from;
+    while !until.load(Ordering::Relaxed) {
+        session.run(&format!("INSERT INTO t VALUES ({})", n + 1));
+        for sql in ["BEGIN", &format!("INSERT INTO t VALUES ({})", n + 2), "COMMIT"] {
+            session.run(sql);
+        }
+        n += 2;
+    }
+    n
+}
+
+fn a_prepared_switch_costs_no_session(server: &Server) {
+    let both = Replicated::start(server);
+    let folder = Folder::new();
+    let admin = format!("unix:{}", folder.socket().display());
+    let proxy = both.proxy(&["--lease", "10s", "--pooling", "transaction", "--admin", &admin]);
+    let app = fresh_schema().replace("lockstead_t", "lockstead_d");
+    let mut root = both.first.server.root();
+    root.run(&format!("CREATE DATABASE {app}"));
+    root.run(&format!("CREATE TABLE {app}.t (n INT PRIMARY KEY)"));
+    root.run(&format!("CREATE USER {app}@'%' IDENTIFIED BY ''"));
+    root.run(&format!("GRANT ALL ON {app}.* TO {app}@'%'"));
+    let account = Account {
+        user: app.clone(),
+        password: String::new(),
+        database: Some(app.clone()),
+        ..account()
+    };
+    eventually("the proxy knows the account", || {
+        let mut session = Session::of(proxy.port, &account);
+        session.run("DO 0");
+        let page = proxy.page("/metrics");
+        let mut pins = page.lines().filter(|line| line.starts_with("lockstead_pinned_sessions{"));
+        pins.all(|line| line.ends_with(" 0")).then_some(())
+    });
+    let (mut holder, mut waiter) =
+        (Session::of(proxy.port, &account), Session::of(proxy.port, &account));
+    holder.lock("k");
+    holder.run("SET @carried=7");
+    waiter.ask_for("k");
+    let mut failed = Session::of(proxy.port, &account);
+    let absent = failed.client.query(b"SELECT * FROM absent");
+    assert_eq!(absent.error(), Some(1146));
+    let over = AtomicBool::new(false);
+    let last = thread::scope(|scope| {
+        let inserting = [1, 2, 3].map(|nth: u32| {
+            let (account, over) = (&account, &over);
+            scope.spawn(move || keeps_inserting(proxy.port, account, over, nth << 20))
+        });
+        let rows = format!("SELECT COUNT(*) > 50 FROM {app}.t");
+        eventually("there are rows", || {
+            (both.first.server.root().column(&rows) == ["1"]).then_some(())
+        });
+        let ready = run(&["drain-primary", "--hold", "60s", "--admin", &admin]);
+        assert_eq!(ready.status.code(), Some(0), "{}", text(&ready));
+        assert!(text(&ready).contains("ready: switch now"), "{}", text(&ready));
+        set_writable(&both.first.server, both.flavour, false);
+        until_alike(&both.first, &both.second, &both.tables.schema);
+        let count = format!("SELECT COUNT(*) FROM {app}.t");
+        eventually("the replica has all rows", || {
+            let [first, second] =
+                [&both.first, &both.second].map(|s| s.server.root().column(&count));
+            (first == second).then_some(())
+        });
+        both.promote();
+        eventually("statements go on", || {
+            (proxy.metric("lockstead_switchovers_total{end=\"moved\"}") > 0.0).then_some(())
+        });
+        let more = format!("SELECT COUNT(*) > 50 + ({}) FROM {app}.t", {
+            both.first.server.root().column(&count)[0].clone()
+        });
+        eventually("there are more rows", || {
+            (both.second.server.root().column(&more) == ["1"]).then_some(())
+        });
+        over.store(true, Ordering::Relaxed);
+        inserting.map(|thread| thread.join().expect("no error"))
+    });
+    let expected: u32 = last.iter().map(|last| last & ((1 << 20) - 1)).sum();
+    let rows = both.second.server.root().column(&format!("SELECT COUNT(*) FROM {app}.t"));
+    assert_eq!(rows, [expected.to_string()], "each once");
+    assert_eq!(failed.value("SELECT 1").as_deref(), Some("1"));
+    assert_eq!(holder.value("SELECT @carried").as_deref(), Some("7"));
+    assert_eq!(holder.value("SELECT IS_USED_LOCK('k') = CONNECTION_ID()").as_deref(), Some("1"));
+    assert_eq!(port_of(&mut holder), both.second.server.port);
+    holder.unlock("k");
+    waiter.gets_it();
+    let kept = proxy.metric("lockstead_failover_locks_total{result=\"kept\"}");
+    assert_eq!(kept.to_string(), "1");
+}
+
+/// Without a pool, the session ends with the old primary: the statement is not sent there.
+fn a_statement_that_waits_for_a_switch_learns_that_its_session_ends(server: &Server) {
+    let both = Replicated::start(server);
+    let folder = Folder::new();
+    let admin = format!("unix:{}", folder.socket().display());
+    let proxy = both.proxy(&["--lease", "10s", "--admin", &admin]);
+    let mut session = Session::at(proxy.port);
+    let ready = run(&["drain-primary", "--hold", "60s", "--admin", &admin]);
+    assert_eq!(ready.status.code(), Some(0), "{}", text(&ready));
+    let schema = fresh_schema();
+    session.send(&format!("CREATE DATABASE {schema}"));
+    eventually("it waits", || (proxy.metric("lockstead_held_statements") > 0.0).then_some(()));
+    set_writable(&both.first.server, both.flavour, false);
+    both.promote();
+    let response = session.client.read_response(Shape::Query);
+    assert_eq!(response.error(), Some(1053), "{response:?}");
+    assert_eq!(response.packets[0].sequence(), 1, "it is an answer");
+    let databases =
+        format!("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name='{schema}'");
+    for one in [&both.first, &both.second] {
+        assert_eq!(one.server.root().column(&databases), ["0"]);
+    }
 }
 
 /// An account of the primary's that these proxies know.

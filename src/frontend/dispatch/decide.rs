@@ -70,6 +70,12 @@ impl<'a> Head<'a> {
 
 impl Dispatch for Dispatcher<'_> {
     fn command(&mut self, link: &mut Link, bytes: &[u8]) -> Result<CommandAction, CloseReason> {
+        let switchover = self.context.switchover.number();
+        if switchover != 0 && !link.is_inside() && !quits(bytes) && link.keep_back(switchover) {
+            // It would begin something.
+            return Ok(CommandAction::Incomplete);
+        }
+        link.let_go();
         if let Some(watch) = self.watch {
             return decide_watched(watch, self.view, link, bytes);
         }
@@ -159,6 +165,11 @@ impl Dispatch for Dispatcher<'_> {
     fn waits_for(&mut self, statement: u32) {
         *self.phase = Phase::Bringing(statement);
     }
+}
+
+/// Whether the next command is COM_QUIT.
+fn quits(bytes: &[u8]) -> bool {
+    bytes.get(HEADER).is_some_and(|byte| Command(*byte) == Command::QUIT)
 }
 
 /// Keeps a command that is there as a whole.

@@ -17,6 +17,7 @@ mod discard;
 mod exchange;
 pub(super) mod from_client;
 mod from_server;
+mod held;
 mod idle;
 mod known_login;
 mod large_packets;
@@ -75,6 +76,7 @@ pub(super) struct Link {
     /// Client bytes that are not yet looked at.
     inbox: Vec<u8>,
     input: ClientInput,
+    held: held::HeldForSwitchover,
     client_ended: bool,
     /// Its connection broke: what is sent to it is dropped.
     client_lost: bool,
@@ -166,6 +168,7 @@ impl Link {
             buffers: context.buffers.clone(),
             inbox: Vec::new(),
             input: ClientInput::Command,
+            held: held::HeldForSwitchover::default(),
             client_ended: false,
             client_lost: false,
             unheard: Unheard::default(),
@@ -374,15 +377,6 @@ impl Link {
         poll_fn(|cx| {
             self.flush_client(cx)?;
             if self.client.is_flushed() { Poll::Ready(Ok(())) } else { Poll::Pending }
-        })
-        .await
-    }
-
-    /// Sends what is queued for the server.
-    pub(super) async fn drain_to_server(&mut self) -> Result<(), CloseReason> {
-        poll_fn(|cx| {
-            self.flush_server(cx)?;
-            if self.server.is_flushed() { Poll::Ready(Ok(())) } else { Poll::Pending }
         })
         .await
     }

@@ -308,6 +308,7 @@ impl Link {
         if self.server.is_there() {
             return Ok(Arrival::Here);
         }
+        self.until_let_go(&context.switchover).await?;
         let deadline = Instant::now() + context.config.pooling.wait;
         loop {
             let Some(lent) = self.turn(deadline).await? else { return Ok(Arrival::TooLate) };

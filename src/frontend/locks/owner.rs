@@ -251,9 +251,10 @@ impl Locks for LockOwner {
             SessionEvent::Fence(proxy) if self.ledger.depends_on(proxy) => Err(CloseReason::Fenced),
             // Each wait takes an interrupt in by itself.
             SessionEvent::WriterChanged if self.backend.is_left() => Err(CloseReason::Left),
-            SessionEvent::Fence(_) | SessionEvent::Interrupt | SessionEvent::WriterChanged => {
-                Ok(Asked::Nothing)
-            }
+            SessionEvent::Fence(_)
+            | SessionEvent::Interrupt
+            | SessionEvent::WriterChanged
+            | SessionEvent::SwitchoverChanged => Ok(Asked::Nothing),
             SessionEvent::Revoke(token) => match self.ledger.held().name_of(token) {
                 Some(name) => Err(CloseReason::Revoked(name)),
                 None => Ok(Asked::Nothing),

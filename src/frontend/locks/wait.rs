@@ -18,6 +18,7 @@ use crate::lock::name::{Key, Name};
 use crate::lock::timeout::Timeout;
 use crate::metrics::GaugeGuard;
 use crate::protocol::packet;
+use crate::protocol::status::Status;
 use crate::types::Flavour;
 
 /// How long the store may take over one attempt before the caller learns of it.
@@ -29,6 +30,18 @@ const SIGN_OF_LIFE: Duration = Duration::from_millis(500);
 ///
 /// `statement` is what the server sees of a longer wait, `pure` the arguments it warns about.
 pub(crate) async fn wait_for(
+    cx: &mut CallContext<'_>,
+    name: Name,
+    timeout: Timeout,
+    statement: &WaitStatement<'_>,
+    pure: &[Vec<u8>],
+) -> Result<Waited, CloseReason> {
+    let waited = wait_and_come_back(cx, name, timeout, statement, pure).await;
+    cx.identity.activity().set_waiting(false);
+    waited
+}
+
+async fn wait_and_come_back(
     cx: &mut CallContext<'_>,
     name: Name,
     timeout: Timeout,
@@ -190,12 +203,7 @@ async fn until_decided(
                 LinkEvent::Settled | LinkEvent::Stalled => {}
             },
             step = wait.next_step() => match step {
-                GateStep::Due if cx.server.is_shared() && !cx.server.limits(wait.text()) => {
-                    // Others need the connection more: among them, perhaps, the lock's holder.
-                    wait.never_shown();
-                    cx.server.leave().await?;
-                }
-                GateStep::Due => wait.asked(cx.locks.close_gate(wait.tag())),
+                GateStep::Due => become_visible(cx, wait).await?,
                 GateStep::Closed(Some(gate)) => wait_at(cx, gate, wait).await?,
                 GateStep::Closed(None) => cx.context.metrics.gate_failures.inc(),
             },
@@ -206,6 +214,22 @@ async fn until_decided(
             }
         }
     }
+}
+
+/// The wait lasts: it gives its connection away, or the server is to see it.
+async fn become_visible(
+    cx: &mut CallContext<'_>,
+    wait: &mut VisibleWait<'_>,
+) -> Result<(), CloseReason> {
+    let inside = cx.server.status().has(Status::IN_TRANS);
+    cx.identity.activity().set_waiting(!inside);
+    if cx.server.is_shared() && !cx.server.limits(wait.text()) {
+        // Others need the connection more: among them, perhaps, the lock's holder.
+        wait.never_shown();
+        return cx.server.leave().await;
+    }
+    wait.asked(cx.locks.close_gate(wait.tag()));
+    Ok(())
 }
 
 /// KILL QUERY has ended a wait of which the server does not know.

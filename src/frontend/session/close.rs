@@ -161,7 +161,8 @@ impl Session {
             | CloseReason::Killed
             | CloseReason::Inactive => return,
         };
-        self.link.send_last_word(&error, self.phase.answers());
+        let answers = self.phase.answers() || self.link.is_kept_back();
+        self.link.send_last_word(&error, answers);
     }
 
     /// Has the server roll back: its OK to COM_RESET_CONNECTION comes when it has. An error means
@@ -214,7 +215,8 @@ impl Session {
             | SessionEvent::Look(_)
             | SessionEvent::ReadLocks
             | SessionEvent::GiveBack
-            | SessionEvent::WriterChanged => Ok(()),
+            | SessionEvent::WriterChanged
+            | SessionEvent::SwitchoverChanged => Ok(()),
             SessionEvent::Stop | SessionEvent::ServerDone => Err(CloseReason::ServerGone),
         }
     }

@@ -4,6 +4,7 @@ mod ask_login;
 mod begin;
 pub mod change_user;
 pub mod close;
+mod held;
 mod lost;
 mod reset;
 pub mod shared;
@@ -21,7 +22,7 @@ use super::dispatch::text::{Answered, run_text};
 use super::link::close_reason::CloseReason;
 use super::link::guard::LeaseGuard;
 use super::link::pending::Finished;
-use super::link::{Interest, Link, LinkEvent};
+use super::link::{Link, LinkEvent};
 use super::locks::call_context::CallContext;
 use super::locks::owner::{Asked, LockOwner, Locks};
 use super::login::Authenticated;
@@ -142,6 +143,10 @@ impl Session {
             Box::pin(self.answer()).await?;
             return self.process_inbox();
         }
+        if self.minds_switchover() {
+            // Boxed, since it is seldom.
+            Box::pin(self.heed_switchover()).await?;
+        }
         if self.locks.is_draining() && self.link.is_idle() && self.phase.takes_commands() {
             return Err(CloseReason::Drained);
         }
@@ -152,8 +157,7 @@ impl Session {
         if self.link.has_more() {
             tokio::task::yield_now().await;
         }
-        let interest =
-            if self.phase.takes_commands() { Interest::Commands } else { Interest::Settled };
+        let interest = self.interest();
         let wake = tokio::select! {
             biased;
             event = self.locks.next_event() => Wake::Event(event),

@@ -12,6 +12,7 @@ use super::log_lines::Lines;
 use super::programs::KnownPrograms;
 use super::registry::Registry;
 use super::shapes::Shapes;
+use super::switchover::Switchover;
 use crate::backend::greeted::Patience;
 use crate::backend::learned::LearnedSecrets;
 use crate::backend::pool::Pool;
@@ -73,6 +74,8 @@ pub struct Context {
     pub finds_tagged: bool,
     /// All sessions, for the drain.
     pub registry: Registry,
+    /// Statements wait while a switchover is prepared.
+    pub switchover: Switchover,
     /// Buffers of this thread.
     pub buffers: Buffers,
     /// Command counters by command byte: looked up once, not by label at each command.

@@ -1,5 +1,6 @@
 //! What sessions share: settings, counters, the list of sessions.
 
+pub mod activity;
 pub mod audits;
 pub mod context;
 pub mod digests;
@@ -9,4 +10,5 @@ pub mod log_lines;
 pub mod programs;
 pub mod registry;
 pub mod shapes;
+pub mod switchover;
 pub mod turned_away;

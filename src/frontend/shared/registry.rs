@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
+use super::activity::{Activity, Doing};
 use crate::clock;
 use crate::engine::handle::{EventSender, SessionEvent};
 use crate::engine::shared::current_backend::CurrentBackend;
@@ -50,6 +51,7 @@ struct Member {
     events: EventSender,
     /// None before it has logged in.
     shown: Option<Arc<SessionInfo>>,
+    activity: Arc<Activity>,
 }
 
 /// The second of the boot clock in which logins were begun last.
@@ -86,6 +88,27 @@ pub struct Entry {
     registry: Registry,
     id: u64,
     number: SessionNumber,
+    activity: Arc<Activity>,
+}
+
+/// What the sessions of a cluster do while a switchover is prepared.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Activities {
+    /// Those in a transaction.
+    pub inside: Vec<ConnectionId>,
+    /// Those of which a statement runs outside a transaction.
+    pub running: Vec<ConnectionId>,
+    /// How many wait for a lock, outside a transaction.
+    pub waiting: usize,
+    /// How many end with their connection.
+    pub tied: usize,
+}
+
+impl Activities {
+    /// Whether nothing is open.
+    pub fn is_quiet(&self) -> bool {
+        self.inside.is_empty() && self.running.is_empty()
+    }
 }
 
 /// Tells the sessions of a process apart that are open at the same time.
@@ -116,14 +139,16 @@ impl Registry {
         self.0.count.fetch_update(Ordering::SeqCst, Ordering::SeqCst, room).ok()?;
         let id = self.0.next.fetch_add(1, Ordering::Relaxed);
         let number = self.number();
-        self.0.sessions.insert(id, Member { events, shown: None });
+        let activity = Arc::<Activity>::default();
+        let member = Member { events, shown: None, activity: Arc::clone(&activity) };
+        self.0.sessions.insert(id, member);
         if self.0.draining.load(Ordering::SeqCst)
             && let Some(member) = self.0.sessions.get(&id)
         {
             // It was accepted before the drain. It may enter after the announcement, or hear it twice.
             let _ = member.events.send(SessionEvent::Drain);
         }
-        Some(Entry { registry: self.clone(), id, number })
+        Some(Entry { registry: self.clone(), id, number, activity })
     }
 
     /// A number that no open session has. There are more than sessions, so it is soon found.
@@ -191,6 +216,25 @@ impl Registry {
         self.0.sessions.iter().filter_map(|member| member.shown.clone()).take(most).collect()
     }
 
+    /// What the sessions of a cluster do that have logged in, in the hold of this number.
+    pub fn activities(&self, cluster: Option<&str>, hold: u64) -> Activities {
+        let mut all = Activities::default();
+        for member in &self.0.sessions {
+            let Some(shown) = member.shown.as_ref().filter(|s| s.cluster.as_deref() == cluster)
+            else {
+                continue;
+            };
+            match member.activity.during(hold) {
+                Doing::Transaction => all.inside.push(shown.connection),
+                Doing::Runs => all.running.push(shown.connection),
+                Doing::Waits => all.waiting += 1,
+                Doing::Tied => all.tied += 1,
+                Doing::Rests => {}
+            }
+        }
+        all
+    }
+
     /// How to reach sessions of a cluster by the server's connections that work for them.
     pub fn find(
         &self,
@@ -239,6 +283,11 @@ impl Entry {
     /// Its number.
     pub fn number(&self) -> SessionNumber {
         self.number
+    }
+
+    /// What the session does.
+    pub fn activity(&self) -> &Activity {
+        &self.activity
     }
 
     /// It has logged in, or is another user's now.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::super::shared::activity::Activity;
 use super::super::shared::registry::{Entry, SessionInfo};
 use crate::engine::shared::current_backend::CurrentBackend;
 use crate::net::peer::Peer;
@@ -85,6 +86,11 @@ impl Identity {
     /// It is another user's session now.
     pub(crate) fn set_owner(&mut self, owner: Arc<[u8]>) {
         self.owner = owner;
+    }
+
+    /// What the session does, as it says itself.
+    pub(crate) fn activity(&self) -> &Activity {
+        self.entry.activity()
     }
 
     /// Shows the session in the list, as it is now.

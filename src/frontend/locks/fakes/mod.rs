@@ -23,6 +23,7 @@ use crate::frontend::link::reply::Reply;
 use crate::frontend::shared::context::Context;
 use crate::frontend::shared::live_config::InForce;
 use crate::frontend::shared::registry::Registry;
+use crate::frontend::shared::switchover::Switchover;
 use crate::frontend::state::current_command::CurrentCommand;
 use crate::frontend::state::identity::{Identity, SessionIds};
 use crate::frontend::state::ledger::Ledger;
@@ -82,8 +83,7 @@ impl Stage {
         let (engine, gates) = start::none();
         let metrics = Arc::new(Metrics::new(None).expect("metrics"));
         let registry = Registry::default();
-        let events = mpsc::unbounded_channel().0;
-        let entry = registry.enter(events, 1).expect("room for one");
+        let entry = registry.enter(mpsc::unbounded_channel().0, 1).expect("room for one");
         let commands = Context::command_counters(&metrics);
         let context = Context {
             cluster: None,
@@ -98,6 +98,7 @@ impl Stage {
             shared: None,
             reach: Reach::new(Writer::among(Vec::new()), None, metrics.backend_up.clone()),
             finds_tagged: true,
+            switchover: Switchover::new(None, &registry, &metrics),
             metrics,
             hops,
             spares: Spares::new(Duration::from_secs(1)),

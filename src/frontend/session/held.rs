@@ -1,0 +1,79 @@
+//! A session while a switchover is prepared: it gives its connection back, and its next command waits, unless a
+//! transaction is open.
+
+use super::Session;
+use crate::frontend::link::Interest;
+use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::shared::activity::Doing;
+
+impl Session {
+    /// Whether the session has to look at a switchover that is prepared, or was prepared until now.
+    pub(super) fn minds_switchover(&self) -> bool {
+        self.context.switchover.is_on()
+            || self.link.rests_for_switchover()
+            || self.link.is_kept_back()
+    }
+
+    /// Looks at it.
+    pub(super) async fn heed_switchover(&mut self) -> Result<(), CloseReason> {
+        let number = self.context.switchover.number();
+        self.link.let_go_if_none();
+        if number == 0 || self.link.has_waited(number) {
+            return self.go_on_after_switchover().await;
+        }
+        let doing = self.rest_for_switchover(number).await?;
+        self.identity.activity().say(number, doing);
+        if doing == Doing::Rests && !self.link.has_server() && self.link.is_kept_back() {
+            // It waits for a connection instead, and is counted there.
+            self.link.end_rest();
+            return self.run_without_server().await;
+        }
+        Ok(())
+    }
+
+    /// Gives the connection back if the session does nothing. What it does.
+    async fn rest_for_switchover(&mut self, number: u64) -> Result<Doing, CloseReason> {
+        if self.link.is_endless() {
+            return Ok(Doing::Tied);
+        }
+        if !self.phase.takes_commands() || !self.link.is_between() {
+            let inside = self.link.is_inside();
+            return Ok(if inside { Doing::Transaction } else { Doing::Runs });
+        }
+        self.link.learn_whether_inside().await?;
+        if self.link.is_inside() {
+            self.link.end_rest();
+            if self.link.is_kept_back() {
+                // It came before that was known.
+                self.process_inbox()?;
+            }
+            return Ok(Doing::Transaction);
+        }
+        self.link.rest_for_switchover(&self.context.switchover, number).await?;
+        Ok(if self.link.is_tied() { Doing::Tied } else { Doing::Rests })
+    }
+
+    /// Runs the command that has waited.
+    async fn go_on_after_switchover(&mut self) -> Result<(), CloseReason> {
+        self.link.end_rest();
+        if self.link.is_left() {
+            // The event that says so is on its way. The command is not for that server.
+            return Err(CloseReason::Left);
+        }
+        if !self.phase.takes_commands() || !self.link.is_kept_back() {
+            return Ok(());
+        }
+        if self.link.has_server() { self.process_inbox() } else { self.run_without_server().await }
+    }
+
+    /// What the session waits for, between two turns. Of a command that waits no more is read than is read ahead.
+    pub(super) fn interest(&self) -> Interest {
+        if !self.phase.takes_commands() {
+            Interest::Settled
+        } else if self.link.is_kept_back() {
+            Interest::Ahead
+        } else {
+            Interest::Commands
+        }
+    }
+}
