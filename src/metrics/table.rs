@@ -240,7 +240,7 @@ metrics! {
     pub grace_seconds: Gauge = float_gauge("grace_seconds", "Time until the epoch's grace ends.");
     pub failover_lossless: IntGauge = gauge(
         "failover_lossless",
-        "1 while a failover loses nothing that was acknowledged: the servers are one cluster."
+        "1 while a failover loses nothing that was acknowledged: the servers are one cluster, or each has all of it."
     );
     pub failovers: IntCounter = counter("failovers_total", "Times that another epoch was joined.");
     pub failover_locks: IntCounterVec =

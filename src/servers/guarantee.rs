@@ -26,7 +26,7 @@ impl Guarantee {
 
     /// Of a server among so many, of which so many others have a change before it is acknowledged.
     pub fn by_copies(copies: usize, servers: usize) -> Self {
-        if copies > 0 && copies + 1 >= servers { Self::Copies } else { Self::Nothing }
+        if servers > 1 && copies + 1 >= servers { Self::Copies } else { Self::Nothing }
     }
 
     /// Whether they have all of it.
@@ -51,9 +51,15 @@ mod tests {
 
     #[test]
     fn copies_count_where_each_other_server_has_one() {
-        for (copies, servers, lossless) in
-            [(0, 1, false), (0, 2, false), (1, 2, true), (1, 3, false), (2, 3, true), (3, 3, true)]
-        {
+        for (copies, servers, lossless) in [
+            (0, 1, false),
+            (1, 1, false),
+            (0, 2, false),
+            (1, 2, true),
+            (1, 3, false),
+            (2, 3, true),
+            (3, 3, true),
+        ] {
             let guarantee = Guarantee::by_copies(copies, servers);
             assert_eq!(guarantee.is_lossless(), lossless, "{copies} of {servers}");
             assert_eq!(guarantee.holds_at(&Guarantee::Nothing), lossless);

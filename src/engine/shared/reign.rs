@@ -27,7 +27,7 @@ pub struct Failover {
 pub enum FailoverMode {
     /// The last changes, registrations too: the grace lasts for the longest lease.
     Grace,
-    /// Nothing that was acknowledged: the servers are one cluster.
+    /// Nothing that was acknowledged: the servers are one cluster, or each has all of it.
     Lossless,
 }
 
