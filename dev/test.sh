@@ -35,7 +35,8 @@ server() {
   local URL
   [ -z "${!2:-}" ] || return 0
   say "test: starting $1"
-  "$dev/server.sh" start "$1" "$tmp/$1"
+  # Some tests send large packets: raised while others run, the limit would differ between their sessions.
+  "$dev/server.sh" start "$1" "$tmp/$1" --max-allowed-packet=64M
   # shellcheck disable=SC1090
   . "$tmp/$1/server.env"
   export "$2=$URL"
