@@ -40,8 +40,10 @@ pub struct Readiness {
     pub ids: ConnectionIds,
     /// Why no client can log in, by the server's settings.
     pub closed: Option<String>,
-    /// What a failover can lose.
-    pub failover: FailoverMode,
+    /// The server is a member of a cluster.
+    in_cluster: bool,
+    /// So many other servers have what it acknowledges.
+    copies: usize,
     /// What works less well than it could, and how to fix it.
     pub warnings: Vec<String>,
 }
@@ -63,9 +65,15 @@ impl Readiness {
         }
     }
 
+    /// What a failover from the server can lose, with all servers listed in `config`.
+    pub fn failover(&self, config: &Config) -> FailoverMode {
+        let copied = Guarantee::by_copies(self.copies, config.servers.len()).is_lossless();
+        if self.in_cluster || copied { FailoverMode::Lossless } else { FailoverMode::Grace }
+    }
+
     /// Why locks will not follow to another member of the server's cluster.
     pub fn unlisted(&self, config: &Config) -> Option<&'static str> {
-        (self.failover == FailoverMode::Lossless && config.servers.len() == 1).then_some(
+        (self.in_cluster && config.servers.len() == 1).then_some(
             "the server is a member of a cluster, and `backend` has no other member: locks will not follow to another \
              one. List all members",
         )
@@ -153,8 +161,8 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
         compare_servers(config, store, &mut conn).await.map_err(refuse)?;
     warnings.extend(warning.into_iter().chain(said_of(ids)));
     let connect_timeout = Duration::from_secs(settings.connect_timeout.max(2));
-    let failover =
-        failover_mode(&mut conn, &store.schema, config.servers.len()).await.map_err(refuse)?;
+    let Standing { in_cluster, copies } =
+        standing(&mut conn, &store.schema).await.map_err(refuse)?;
     conn.close().await;
     Ok(Readiness {
         installed,
@@ -163,7 +171,8 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
         finds_tagged,
         version: settings.version,
         meta,
-        failover,
+        in_cluster,
+        copies,
         unreachable,
         ids,
         closed: closed(settings.tls_only, config),
@@ -176,17 +185,21 @@ fn closed(tls_only: bool, config: &Config) -> Option<String> {
     (tls_only && config.backend_tls.mode == BackendMode::Off).then(|| NO_TLS.to_owned())
 }
 
-/// What a failover from this server, one of so many, can lose. An error, if its cluster cannot keep locks.
-async fn failover_mode(
-    conn: &mut StoreConnection,
-    schema: &str,
-    servers: usize,
-) -> Result<FailoverMode, String> {
+/// Which others have what a server acknowledges.
+#[derive(Debug, Default)]
+struct Standing {
+    /// All of its cluster.
+    in_cluster: bool,
+    /// So many, by semi-synchronous replication.
+    copies: usize,
+}
+
+/// Where the server stands. An error, if its cluster cannot keep locks.
+async fn standing(conn: &mut StoreConnection, schema: &str) -> Result<Standing, String> {
     // An account that may not see it has been told what it lacks.
-    let Ok(seen) = conn.writability(ANSWER).await else { return Ok(FailoverMode::Grace) };
+    let Ok(seen) = conn.writability(ANSWER).await else { return Ok(Standing::default()) };
     if seen.membership == Membership::Alone {
-        let lossless = Guarantee::by_copies(seen.copies, servers).is_lossless();
-        return Ok(if lossless { FailoverMode::Lossless } else { FailoverMode::Grace });
+        return Ok(Standing { in_cluster: false, copies: seen.copies });
     }
     if let Some(why) = seen.refusal() {
         return Err(format!("the server {why}"));
@@ -198,7 +211,7 @@ async fn failover_mode(
             odd.join(", ")
         ));
     }
-    Ok(FailoverMode::Lossless)
+    Ok(Standing { in_cluster: true, copies: seen.copies })
 }
 
 /// The tables belong to another server. A warning if this one may be taken for the primary.

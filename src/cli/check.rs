@@ -210,7 +210,8 @@ async fn store(config: &Config, listed: &Config, creates: bool, findings: &mut F
                     ),
                 );
             }
-            let lost = match readiness.failover {
+            let mode = readiness.failover(listed);
+            let lost = match mode {
                 FailoverMode::Grace => {
                     "the last changes may be lost, so nothing is granted for a lease"
                 }
@@ -218,7 +219,7 @@ async fn store(config: &Config, listed: &Config, creates: bool, findings: &mut F
                     "nothing is lost, locks are granted when all proxies have followed"
                 }
             };
-            Findings::fine(FAILOVER, format_args!("{}: {lost}", readiness.failover.name()));
+            Findings::fine(FAILOVER, format_args!("{}: {lost}", mode.name()));
             readiness.unlisted(listed).iter().for_each(Findings::warn);
             let state = |has| if has { "ok" } else { "MISSING" };
             let sees = readiness.rights.process && readiness.rights.performance_schema;

@@ -5,6 +5,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use lockstead_support::Way;
+use lockstead_support::patience::within;
 
 use crate::admin::Folder;
 use crate::adopt::{pair, until_alike};
@@ -380,13 +381,12 @@ fn taught(both: &Replicated, proxies: &[Launched]) -> Account {
     account
 }
 
-/// Another server becomes the writer, which never got the lock, while a connection for the comparison is opened. All ways
-/// are slow, so that the rows are read there before the lock is carried over.
+/// Another server becomes the writer, which never got the lock, while a connection for the comparison is opened slowly.
 fn a_held_lock_is_compared_with_rows_of_its_own_server_alone(server: &Server) {
     let both = Replicated::start(server);
-    let ways = [&both.first, &both.second].map(|own| Link::to(own.server.port));
-    let hosts = format!("127.0.0.1:{},127.0.0.1:{}", ways[0].port(), ways[1].port());
-    let settings = ["--lease", "12s", "--pooling", "transaction", "--connect-timeout", "20s"];
+    let way = Link::to(both.first.server.port);
+    let hosts = format!("127.0.0.1:{},127.0.0.1:{}", way.port(), both.second.server.port);
+    let settings = ["--lease", "20s", "--pooling", "transaction", "--connect-timeout", "20s"];
     let (backends, url) = (both.backends(), both.tables.url(&hosts));
     let proxy = Launched::start_with_pages(&backends, &url, &settings);
     eventually("it grants", || (proxy.metric("lockstead_lease_good") >= 1.0).then_some(()));
@@ -400,15 +400,22 @@ fn a_held_lock_is_compared_with_rows_of_its_own_server_alone(server: &Server) {
     // Connections for changes are there from then on.
     holder.lock("before");
     holder.unlock("before");
-    for way in &ways {
-        way.delay(Way::ToServer, Duration::from_millis(60));
-        way.delay(Way::ToClient, Duration::from_millis(60));
+    for direction in [Way::ToServer, Way::ToClient] {
+        way.delay(direction, Duration::from_millis(200));
     }
     holder.lock("k");
-    let open = ways[0].open();
-    eventually("the lock is to be compared with its row", || (ways[0].open() > open).then_some(()));
+    let open = way.open();
+    eventually("the lock is to be compared with its row", || (way.open() > open).then_some(()));
+    // The lock is not carried over before it is compared.
+    let mut keeps = Session::at(both.second.server.port);
+    keeps.run("BEGIN");
+    keeps.run(&format!("SELECT epoch FROM {}.meta FOR UPDATE", both.tables.schema));
     set_writable(&both.first.server, both.flavour, false);
     both.promote();
+    eventually("the comparison is over", || (way.open() <= open).then_some(()));
+    let lost = || (proxy.metric("lockstead_locks_held") < 1.0).then_some(());
+    assert_eq!(within(Duration::from_secs(1), lost), None, "{}", proxy.log());
+    keeps.run("ROLLBACK");
     eventually("it follows", || (proxy.metric("lockstead_failovers_total") >= 1.0).then_some(()));
     let own = holder.value("SELECT IS_USED_LOCK('k') = CONNECTION_ID()");
     assert_eq!(own.as_deref(), Some("1"), "{}", proxy.log());

@@ -1,10 +1,12 @@
 //! While a switchover is prepared: whether the next command would begin something, and the wait until it may.
 
 use std::pin::pin;
+use std::sync::Arc;
 
 use super::close_reason::CloseReason;
 use super::input::ClientInput;
 use super::{Interest, Link, LinkEvent};
+use crate::frontend::shared::activity::{Activity, Doing};
 use crate::frontend::shared::switchover::Switchover;
 use crate::metrics::GaugeGuard;
 use crate::protocol::status::Status;
@@ -18,9 +20,16 @@ pub(super) struct HeldForSwitchover {
     kept: u64,
     /// It is counted.
     statement: Option<GaugeGuard>,
+    /// What the session does, as others are told.
+    activity: Arc<Activity>,
 }
 
 impl Link {
+    /// Where the session says what it does while a switchover is prepared.
+    pub(crate) fn say_at(&mut self, activity: Arc<Activity>) {
+        self.held.activity = activity;
+    }
+
     /// Whether a transaction is open, as the server said last.
     pub(crate) fn is_inside(&self) -> bool {
         self.status.has(Status::IN_TRANS)
@@ -116,6 +125,8 @@ impl Link {
             return Ok(());
         }
         let _waits = switchover.count_statement();
+        // The switchover may have been prepared after the session has begun to wait for a connection.
+        self.held.activity.say(number, Doing::Rests);
         let mut over = pin!(switchover.over(number));
         loop {
             tokio::select! {

@@ -98,7 +98,8 @@ impl Session {
         let backend = CurrentBackend::default();
         let ids = SessionIds { connection, backend: backend.clone() };
         let several = capabilities.has(Capabilities::MULTI_STATEMENTS);
-        let Begun { link, judged } = begin(login, &backend, guard, &events_in, &context);
+        let Begun { mut link, judged } = begin(login, &backend, guard, &events_in, &context);
+        link.say_at(Arc::clone(entry.activity()));
         let cluster = context.cluster.clone();
         let session = Self {
             link,

@@ -286,7 +286,7 @@ impl Entry {
     }
 
     /// What the session does.
-    pub fn activity(&self) -> &Activity {
+    pub fn activity(&self) -> &Arc<Activity> {
         &self.activity
     }
 
