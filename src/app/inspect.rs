@@ -40,10 +40,8 @@ pub struct Readiness {
     pub ids: ConnectionIds,
     /// Why no client can log in, by the server's settings.
     pub closed: Option<String>,
-    /// The server is a member of a cluster.
-    in_cluster: bool,
-    /// So many other servers have what it acknowledges.
-    copies: usize,
+    /// Which others have what the server acknowledges.
+    others: Copies,
     /// What works less well than it could, and how to fix it.
     pub warnings: Vec<String>,
 }
@@ -67,13 +65,14 @@ impl Readiness {
 
     /// What a failover from the server can lose, with all servers listed in `config`.
     pub fn failover(&self, config: &Config) -> FailoverMode {
-        let copied = Guarantee::by_copies(self.copies, config.servers.len()).is_lossless();
-        if self.in_cluster || copied { FailoverMode::Lossless } else { FailoverMode::Grace }
+        let copied =
+            Guarantee::by_copies(self.others.semi_sync, config.servers.len()).is_lossless();
+        if self.others.in_cluster || copied { FailoverMode::Lossless } else { FailoverMode::Grace }
     }
 
     /// Why locks will not follow to another member of the server's cluster.
     pub fn unlisted(&self, config: &Config) -> Option<&'static str> {
-        (self.in_cluster && config.servers.len() == 1).then_some(
+        (self.others.in_cluster && config.servers.len() == 1).then_some(
             "the server is a member of a cluster, and `backend` has no other member: locks will not follow to another \
              one. List all members",
         )
@@ -161,8 +160,7 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
         compare_servers(config, store, &mut conn).await.map_err(refuse)?;
     warnings.extend(warning.into_iter().chain(said_of(ids)));
     let connect_timeout = Duration::from_secs(settings.connect_timeout.max(2));
-    let Standing { in_cluster, copies } =
-        standing(&mut conn, &store.schema).await.map_err(refuse)?;
+    let others = copies(&mut conn, &store.schema).await.map_err(refuse)?;
     conn.close().await;
     Ok(Readiness {
         installed,
@@ -171,8 +169,7 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
         finds_tagged,
         version: settings.version,
         meta,
-        in_cluster,
-        copies,
+        others,
         unreachable,
         ids,
         closed: closed(settings.tls_only, config),
@@ -187,19 +184,19 @@ fn closed(tls_only: bool, config: &Config) -> Option<String> {
 
 /// Which others have what a server acknowledges.
 #[derive(Debug, Default)]
-struct Standing {
+struct Copies {
     /// All of its cluster.
     in_cluster: bool,
     /// So many, by semi-synchronous replication.
-    copies: usize,
+    semi_sync: usize,
 }
 
-/// Where the server stands. An error, if its cluster cannot keep locks.
-async fn standing(conn: &mut StoreConnection, schema: &str) -> Result<Standing, String> {
+/// An error, if the server's cluster cannot keep locks.
+async fn copies(conn: &mut StoreConnection, schema: &str) -> Result<Copies, String> {
     // An account that may not see it has been told what it lacks.
-    let Ok(seen) = conn.writability(ANSWER).await else { return Ok(Standing::default()) };
+    let Ok(seen) = conn.writability(ANSWER).await else { return Ok(Copies::default()) };
     if seen.membership == Membership::Alone {
-        return Ok(Standing { in_cluster: false, copies: seen.copies });
+        return Ok(Copies { in_cluster: false, semi_sync: seen.copies });
     }
     if let Some(why) = seen.refusal() {
         return Err(format!("the server {why}"));
@@ -211,7 +208,7 @@ async fn standing(conn: &mut StoreConnection, schema: &str) -> Result<Standing, 
             odd.join(", ")
         ));
     }
-    Ok(Standing { in_cluster: true, copies: seen.copies })
+    Ok(Copies { in_cluster: true, semi_sync: seen.copies })
 }
 
 /// The tables belong to another server. A warning if this one may be taken for the primary.
