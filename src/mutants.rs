@@ -42,6 +42,8 @@ pub enum Mutant {
     AnswerBeforeRow,
     /// A server with meta's identity is taken for the primary though a later epoch is known (I14).
     IdentityAlone,
+    /// The question before a COMMIT asks whether there are rows of these names, whoever holds them (I11).
+    FenceByName,
     /// In a new epoch locks are granted at once (I12).
     NoGrace,
     /// The grace of an epoch ends when all registered proxies have come, though registrations may be lost.

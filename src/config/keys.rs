@@ -86,6 +86,7 @@ keys! {
     lease: Cluster, AtStart;
     on_lease_lost: Cluster, AtStart;
     on_failover: Cluster, AtStart;
+    fenced_commit: Cluster, OnReload;
     collect_after: Cluster, AtStart;
     state_dir: Cluster, AtStart;
     create_schema: Cluster, AtStart;

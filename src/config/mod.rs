@@ -27,4 +27,4 @@ pub use plan::{ClusterPlan, Plan};
 pub use pooling::{Handover, OnLoss, Pooling, PoolingMode};
 pub use raw::Raw;
 pub use servers::ServerAddress;
-pub use validated::{Config, LogFormat, OnFailover, OnLeaseLost, OnStoreError, Unsupported};
+pub use validated::{Config, FencedCommit, LogFormat, OnFailover, OnLeaseLost, OnStoreError, Unsupported};

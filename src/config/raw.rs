@@ -83,6 +83,10 @@ pub struct Raw {
     /// ("adopt") [default: reclaim]
     #[arg(long, value_name = "DECISION", env = "LOCKSTEAD_ON_FAILOVER")]
     pub on_failover: Option<String>,
+    /// Ask the server at each COMMIT of a session that holds locks whether they are still its own ("explicit"),
+    /// or never ("off") [default: explicit]
+    #[arg(long, value_name = "WHICH", env = "LOCKSTEAD_FENCED_COMMIT")]
+    pub fenced_commit: Option<String>,
     /// Delete the rows of locks that were not taken for this long: 1s to 24h [default: 10m]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_COLLECT_AFTER")]
     pub collect_after: Option<String>,

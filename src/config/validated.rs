@@ -37,6 +37,15 @@ pub enum OnStoreError {
     Native,
 }
 
+/// Which commits of sessions that hold locks are proved to come before the locks pass on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FencedCommit {
+    /// Those that a statement asks for, such as COMMIT.
+    Explicit,
+    /// None.
+    Off,
+}
+
 /// What is done with statements whose lock calls are not covered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unsupported {
@@ -101,6 +110,8 @@ pub struct Config {
     pub on_lease_lost: OnLeaseLost,
     /// What is done when another server is the primary.
     pub on_failover: OnFailover,
+    /// Which commits are fenced.
+    pub fenced_commit: FencedCommit,
     /// Rows of locks that were not taken for this long are deleted.
     pub collect_after: Duration,
     /// Where incarnations of this proxy prove that they live; `None`: nowhere.
@@ -153,6 +164,8 @@ const LOSSES: [(&str, OnLeaseLost); 2] =
     [("suspend", OnLeaseLost::Suspend), ("close", OnLeaseLost::Close)];
 const FAILOVERS: [(&str, OnFailover); 2] =
     [("reclaim", OnFailover::Reclaim), ("adopt", OnFailover::Adopt)];
+const FENCES: [(&str, FencedCommit); 2] =
+    [("explicit", FencedCommit::Explicit), ("off", FencedCommit::Off)];
 const FORMATS: [(&str, LogFormat); 2] = [("text", LogFormat::Text), ("json", LogFormat::Json)];
 /// Compression algorithms that the server may be asked for.
 const ALGORITHMS: [(&str, Capabilities); 3] =
@@ -244,6 +257,8 @@ impl Config {
             lease: limits.lease,
             on_lease_lost,
             on_failover: on_failover(raw.on_failover.as_deref()).map_err(refused)?,
+            fenced_commit: choose("fenced_commit", raw.fenced_commit.as_deref(), &FENCES)
+                .map_err(refused)?,
             collect_after: limits.collect_after,
             state_dir,
             create_schema: raw.create_schema.unwrap_or(false),
@@ -372,6 +387,7 @@ mod tests {
             (Raw { unsupported: Some("pass".into()), ..raw() }, "unsupported", "native"),
             (Raw { on_lease_lost: Some("wait".into()), ..raw() }, "on_lease_lost", "close"),
             (Raw { on_failover: Some("wait".into()), ..raw() }, "on_failover", "adopt"),
+            (Raw { fenced_commit: Some("all".into()), ..raw() }, "fenced_commit", "explicit"),
             (Raw { state_dir: Some(String::new()), ..raw() }, "state_dir", "directory"),
             (Raw { log_format: Some("xml".into()), ..raw() }, "log_format", "json"),
         ] {

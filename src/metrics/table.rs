@@ -215,6 +215,11 @@ metrics! {
         "fenced_sessions_total",
         "Sessions closed because their locks were no longer certain."
     );
+    pub fenced_commits: IntCounterVec = counter_vec(
+        "fenced_commits_total",
+        "Commits of sessions that hold locks, by the result of the question whether the locks are still theirs.",
+        &["result"]
+    );
     pub suspended_sessions: IntGauge = gauge(
         "suspended_sessions",
         "Sessions that hold locks and wait until the lease is renewed."

@@ -10,6 +10,7 @@ pub mod definitions;
 pub mod doorbell;
 pub mod epoch;
 pub mod facts;
+pub mod fence;
 pub mod gates;
 pub mod identity;
 pub mod meta;

@@ -14,6 +14,7 @@ mod doctor;
 mod documented;
 mod endings;
 mod evaluation;
+mod fenced_commit;
 mod forms;
 mod gates;
 mod generated;

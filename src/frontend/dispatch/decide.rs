@@ -9,6 +9,7 @@ use crate::frontend::link::from_client::{CommandAction, Dispatch};
 use crate::frontend::link::input::Dropped;
 use crate::frontend::link::pending::Recipient;
 use crate::frontend::locks::call_context::text_start;
+use crate::frontend::locks::commit_fence::may_be_fenced;
 use crate::frontend::locks::unsupported::{Decision, note_uncovered, runs_uncovered};
 use crate::frontend::observe::watch::Watch;
 use crate::frontend::prepared::too_long::decide_long;
@@ -215,7 +216,11 @@ impl Dispatcher<'_> {
         } else {
             link.is_shared() && (names_connection(text) || Kill::read(text).is_some())
         };
-        let parks = found.call || names || asks;
+        let fences = query
+            && link.guard().is_armed()
+            && (link.is_inside() || !link.owes_nothing())
+            && may_be_fenced(&self.context.config, text, link.status());
+        let parks = found.call || names || asks || fences;
         Ok(if parks { CommandAction::Park } else { CommandAction::Forward(None) })
     }
 

@@ -5,6 +5,7 @@ use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::arguments::Given;
 use crate::frontend::locks::bare_call::{CallInPacket, check_alias, gives_no_row};
 use crate::frontend::locks::call_context::CallContext;
+use crate::frontend::locks::commit_fence::fence;
 use crate::frontend::locks::ended_wait::answer_ended_wait;
 use crate::frontend::locks::operations::{CallResult, make_call};
 use crate::frontend::locks::reading::classify_text;
@@ -47,6 +48,10 @@ pub(crate) async fn run_text(
     {
         run_kill(cx, &packet, at, &kill).await?;
         return Ok(Answered::Done);
+    }
+    if let Some(error) = fence(cx, text).await? {
+        cx.count(Command::QUERY);
+        return cx.send_client(&error).map(|()| Answered::Done);
     }
     if let Some(answer) = cx.server.tell_diagnostics(text) {
         cx.count(Command::QUERY);

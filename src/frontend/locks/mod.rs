@@ -3,6 +3,7 @@
 pub(super) mod arguments;
 pub(super) mod bare_call;
 pub(super) mod call_context;
+pub(super) mod commit_fence;
 pub(super) mod ended_wait;
 #[cfg(test)]
 pub(super) mod fakes;

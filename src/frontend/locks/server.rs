@@ -34,7 +34,10 @@ pub(crate) trait Server: Send {
         shape: Shape,
         keep: Keep,
     ) -> Task<'a, Result<Reply, CloseReason>>;
-    /// The same of a COM_STMT_PREPARE of the client's.
+    /// Sends a packet that leaves nothing in the session, and reads its whole response: what the server reports with
+    /// it is not the session's. Nothing may be owed.
+    fn exchange_unseen(&mut self, packet: Vec<u8>) -> Task<'_, Result<Reply, CloseReason>>;
+    /// The same as [`Self::exchange`] of a COM_STMT_PREPARE of the client's.
     fn exchange_prepare<'a>(&'a mut self, packet: &'a [u8])
     -> Task<'a, Result<Reply, CloseReason>>;
     /// Has a prepared statement on the session's connection. Nothing may be owed. If the server refuses: the payload
@@ -124,6 +127,10 @@ impl Server for Link {
         keep: Keep,
     ) -> Task<'a, Result<Reply, CloseReason>> {
         Box::pin(self.exchange(packet, shape, keep))
+    }
+
+    fn exchange_unseen(&mut self, packet: Vec<u8>) -> Task<'_, Result<Reply, CloseReason>> {
+        Box::pin(self.exchange_unseen(packet))
     }
 
     fn exchange_prepare<'a>(

@@ -12,3 +12,4 @@ pub mod registry;
 pub mod shapes;
 pub mod switchover;
 pub mod turned_away;
+pub mod unfenced;

@@ -86,6 +86,11 @@ pub fn runs_others(text: &[u8]) -> bool {
     [&b"call"[..], b"execute"].iter().any(|word| memchr::memmem::find(&text, word).is_some())
 }
 
+/// Whether a text names the setting that ends a transaction when it is switched on.
+pub fn names_autocommit(text: &[u8]) -> bool {
+    memchr::memmem::find(&text.to_ascii_lowercase(), b"autocommit").is_some()
+}
+
 /// Whether the default schema may be asked for by name.
 pub fn names_schema(text: &[u8]) -> bool {
     let text = text.to_ascii_lowercase();

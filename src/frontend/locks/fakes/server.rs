@@ -150,6 +150,17 @@ impl Server for ScriptedServer {
         Box::pin(async move { Ok(reply) })
     }
 
+    fn exchange_unseen(&mut self, packet: Vec<u8>) -> Task<'_, Result<Reply, CloseReason>> {
+        self.note("unseen", &packet);
+        let asked = self.told.last().cloned().unwrap_or_default();
+        let (expected, reply) = self
+            .script
+            .pop_front()
+            .unwrap_or_else(|| panic!("the script has no more answers, to {asked}"));
+        assert!(asked.contains(&expected), "asked {asked}, the script says {expected}");
+        Box::pin(async move { Ok(reply) })
+    }
+
     fn exchange_prepare<'a>(
         &'a mut self,
         packet: &'a [u8],

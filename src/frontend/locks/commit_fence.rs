@@ -1,0 +1,133 @@
+//! A COMMIT of a session that holds locks: the server is asked first whether their rows are still the session's.
+
+use super::call_context::CallContext;
+use crate::config::{Config, FencedCommit};
+use crate::frontend::link::close_reason::CloseReason;
+use crate::lock::name::Key;
+use crate::protocol::packet;
+use crate::protocol::response::Ending;
+use crate::protocol::status::Status;
+use crate::sql::find::first_word::begins_with;
+use crate::sql::find::words::names_autocommit;
+use crate::store::fence::{LOST, ROWS, fence_sql};
+
+/// Errors by which the server says that the account may not read the rows.
+const DENIED: [u16; 4] = [1044, 1142, 1143, 1227];
+/// Errors that are no verdict: the client gets them for its COMMIT, which was not sent. After the second and the third
+/// the transaction is rolled back; otherwise it is open.
+const INTERRUPTED: [u16; 4] = [1205, 1213, 1020, 1317];
+
+/// What the server said.
+enum Verdict {
+    /// All rows are the session's.
+    Own,
+    /// One is not.
+    Lost,
+    /// The account may not ask.
+    Denied,
+    /// It could not be asked, for another reason.
+    Failed(u16),
+    /// The client gets this in place of its answer.
+    Interrupted(Vec<u8>),
+}
+
+/// Whether the statement may commit the transaction that is open, by itself, and is to be fenced if locks are held.
+pub(crate) fn may_be_fenced(config: &Config, text: &[u8], status: Status) -> bool {
+    // A switch that is on already ends nothing.
+    let switches = || !status.has(Status::AUTOCOMMIT) && begins_with(text, &[b"set"]);
+    config.fenced_commit == FencedCommit::Explicit
+        && (begins_with(text, &[b"commit", b"begin", b"start"])
+            || (switches() && names_autocommit(text)))
+}
+
+/// Asks, if the statement is to be fenced: what the client gets in place of its answer, if it is not to be sent.
+pub(crate) async fn fence(
+    cx: &mut CallContext<'_>,
+    text: &[u8],
+) -> Result<Option<Vec<u8>>, CloseReason> {
+    if cx.locks.ledger().held().is_empty() {
+        return Ok(None);
+    }
+    cx.settle().await?;
+    let status = cx.server.status();
+    if !may_be_fenced(&cx.context.config, text, status) {
+        return Ok(None);
+    }
+    // In a read-only transaction nothing is committed.
+    let open = status.has(Status::IN_TRANS) && !status.has(Status::IN_TRANS_READONLY);
+    if !open {
+        return Ok(None);
+    }
+    let grants = cx.locks.ledger().held().grants();
+    let count = |cx: &CallContext<'_>, result| {
+        cx.context.metrics.fenced_commits.with_label_values(&[result]).inc();
+    };
+    if cx.context.unfenced.has(cx.identity.owner()) {
+        count(cx, "denied");
+        return Ok(None);
+    }
+    match ask(cx, grants).await? {
+        Verdict::Own => {
+            count(cx, "fenced");
+            cx.context.unfenced.forget(cx.identity.owner());
+            Ok(None)
+        }
+        Verdict::Denied => {
+            count(cx, "denied");
+            if cx.context.unfenced.note(cx.identity.owner()) {
+                tracing::warn!(
+                    owner = %cx.identity.owner_text(),
+                    "COMMITs of this account are not fenced, since it may not read the rows of its locks: \
+                     GRANT SELECT (k,tok,holder) on the table `locks` of the lock schema to it, or set fenced_commit = \"off\""
+                );
+            }
+            Ok(None)
+        }
+        Verdict::Failed(code) => {
+            count(cx, "failed");
+            tracing::debug!(owner = %cx.identity.owner_text(), code, "a COMMIT is not fenced");
+            Ok(None)
+        }
+        Verdict::Interrupted(error) => {
+            count(cx, "interrupted");
+            Ok(Some(error))
+        }
+        Verdict::Lost => {
+            count(cx, "lost");
+            tracing::error!(
+                connection = %cx.identity.connection(),
+                owner = %cx.identity.owner_text(),
+                "a COMMIT was not sent, and its session is closed, because the row of one of its locks is not the session's any more"
+            );
+            Err(CloseReason::Lost(None))
+        }
+    }
+}
+
+/// Puts the question for all locks, in the order of their rows, which is that of all batches: so none waits for another.
+async fn ask(
+    cx: &mut CallContext<'_>,
+    mut grants: Vec<(Key, u64)>,
+) -> Result<Verdict, CloseReason> {
+    let (Some(proxy), Some(store)) = (cx.locks.ledger().granted_by(), &cx.context.config.store)
+    else {
+        return Ok(Verdict::Own);
+    };
+    grants.sort_unstable();
+    let (flavour, version) = (cx.flavour(), cx.dialect().version);
+    for some in grants.chunks(ROWS) {
+        let question = fence_sql(&store.schema, proxy, some, flavour, version);
+        let packet = packet::query(question.as_bytes(), cx.capabilities());
+        let reply = cx.server.exchange_unseen(packet).await?;
+        match reply.ending {
+            Ending::Err { code: LOST } => return Ok(Verdict::Lost),
+            Ending::Err { code } if DENIED.contains(&code) => return Ok(Verdict::Denied),
+            Ending::Err { code } if INTERRUPTED.contains(&code) => {
+                return Ok(Verdict::Interrupted(reply.bytes));
+            }
+            Ending::Err { code } => return Ok(Verdict::Failed(code)),
+            _ => {}
+        }
+    }
+    Ok(Verdict::Own)
+}

@@ -1,0 +1,54 @@
+//! Accounts whose COMMITs the server does not let be fenced.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+/// After this time it is tried again: somebody may have granted the right.
+const AGAIN: Duration = Duration::from_secs(30);
+/// Accounts that are remembered; they have logged in.
+const MOST: usize = 1_000;
+
+/// Which accounts lack the right, by the owners of their sessions.
+#[derive(Debug, Default)]
+pub struct Unfenced(Mutex<HashMap<Arc<[u8]>, Instant>>);
+
+impl Unfenced {
+    /// Whether this one did a short time ago.
+    pub(crate) fn has(&self, owner: &[u8]) -> bool {
+        self.0.lock().get(owner).is_some_and(|since| since.elapsed() < AGAIN)
+    }
+
+    /// It does now. Whether that is new.
+    pub(crate) fn note(&self, owner: &Arc<[u8]>) -> bool {
+        let mut known = self.0.lock();
+        if known.len() >= MOST {
+            known.clear();
+        }
+        known.insert(Arc::clone(owner), Instant::now()).is_none()
+    }
+
+    /// It has the right.
+    pub(crate) fn forget(&self, owner: &[u8]) {
+        self.0.lock().remove(owner);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_account_is_tried_again_after_a_time_and_is_new_once() {
+        let unfenced = Unfenced::default();
+        let owner: Arc<[u8]> = Arc::from(&b"app@%"[..]);
+        assert!(!unfenced.has(&owner) && unfenced.note(&owner) && unfenced.has(&owner));
+        tokio::time::advance(AGAIN).await;
+        assert!(!unfenced.has(&owner) && !unfenced.note(&owner) && unfenced.has(&owner));
+        unfenced.forget(&owner);
+        assert!(!unfenced.has(&owner) && unfenced.note(&owner));
+    }
+}

@@ -1,0 +1,336 @@
+//! A COMMIT of a session whose lock has passed on does nothing (I11), and any other is as without a fence.
+
+use std::thread;
+use std::time::Duration;
+
+use lockstead_support::Way;
+use lockstead_support::server::Root;
+
+use crate::launch::Launched;
+use crate::link::Link;
+use crate::own_server::{OwnServer, flavour_of};
+use crate::proxy::{Proxy, fresh_schema};
+use crate::script::{Flavour, Server};
+use crate::session::{Session, account, first_value, until_busy};
+use crate::stage::{Database, eventually, on_both};
+use crate::wire::{Account, End, Shape};
+
+on_both! {
+    a_commit_after_the_lock_has_passed_on_is_not_made
+    nothing_is_committed_after_a_takeover_whenever_it_comes
+    a_takeover_waits_for_a_commit_that_is_on_its_way
+    an_account_without_the_right_commits_without_a_fence
+    where_no_question_is_allowed_the_server_says_what_it_would_have
+    statements_that_commit_are_fenced_and_no_others
+    a_snapshot_from_before_the_lock_is_no_obstacle
+    many_locks_are_asked_for_in_turn
+    a_commit_that_waits_too_long_for_its_rows_can_be_repeated
+}
+
+/// A table for what sessions write.
+struct Table {
+    name: String,
+    server: Server,
+    _database: Database,
+}
+
+impl Table {
+    fn on(server: &Server) -> Self {
+        let database = Database::create(server);
+        let name = database.table("t");
+        server.root().run(&format!("CREATE TABLE {name} (n INT PRIMARY KEY)"));
+        Self { name, server: server.clone(), _database: database }
+    }
+
+    /// Has a session insert this number in a transaction, which stays open.
+    fn insert(&self, session: &mut Session, n: u32) {
+        session.run("BEGIN");
+        session.run(&format!("INSERT INTO {} VALUES ({n})", self.name));
+    }
+
+    fn has(&self, n: u32) -> bool {
+        let sql = format!("SELECT COUNT(*) FROM {} WHERE n={n}", self.name);
+        self.server.root().column(&sql) == ["1"]
+    }
+}
+
+/// Takes a lock's row away, as a grant to another proxy would.
+fn pass_on(root: &mut Root, schema: &str, name: &str) {
+    let key = root.column(&format!("SELECT HEX(k) FROM {schema}.locks WHERE name='{name}'"));
+    let set = format!("UPDATE {schema}.locks SET tok=tok+1,holder=5,sess=5");
+    root.run(&format!("{set} WHERE k=x'{}'", key.concat()));
+}
+
+fn commits(proxy: &lockstead_support::Proxy, result: &str) -> String {
+    proxy.metric(&format!("lockstead_fenced_commits_total{{result=\"{result}\"}}")).to_string()
+}
+
+fn a_commit_after_the_lock_has_passed_on_is_not_made(server: &Server) {
+    // Where the proxies find each other's connections.
+    let own = OwnServer::start(flavour_of(server), &["--performance-schema=ON"]);
+    let server = &own.server;
+    let table = Table::on(server);
+    for pooling in ["session", "transaction"] {
+        // The proxy cannot look at the rows itself.
+        let way = Link::to(server.port);
+        let schema = fresh_schema();
+        let backend = format!("127.0.0.1:{}", server.port);
+        let store = format!("mysql://root:rootpw@127.0.0.1:{}/{schema}", way.port());
+        let settings = ["--create-schema", "--lease", "10m", "--pooling", pooling];
+        let proxy = Launched::start_with_pages(&backend, &store, &settings);
+        let mut holder = Session::at(proxy.port);
+        holder.lock("k");
+        holder.lock("l");
+        table.insert(&mut holder, 1);
+        way.hold(Way::ToServer);
+        pass_on(&mut server.root(), &schema, "l");
+        holder.send("COMMIT");
+        let words = holder.last_words().expect("an error");
+        assert_eq!(words.code, 4031, "{words:?}");
+        assert!(!table.has(1));
+        assert_eq!(commits(&proxy, "lost"), "1");
+        assert_eq!(proxy.log().matches("a COMMIT was not sent").count(), 1, "{}", proxy.log());
+        way.heal();
+        server.root().run(&format!("DROP DATABASE {schema}"));
+    }
+}
+
+/// A takeover and a COMMIT at the same time: one of them is first, and both know which.
+fn nothing_is_committed_after_a_takeover_whenever_it_comes(server: &Server) {
+    let table = Table::on(server);
+    let proxy = Proxy::start(&server.url, &[]);
+    let mut root = server.root();
+    root.run("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
+    let (mut before, mut after) = (0, 0);
+    for round in 0..250_u32 {
+        let mut holder = Session::at(proxy.port);
+        let name = format!("k{round}");
+        holder.lock(&name);
+        table.insert(&mut holder, round);
+        holder.send("COMMIT");
+        thread::sleep(Duration::from_micros(u64::from(round % 25) * 60));
+        root.run("BEGIN");
+        pass_on(&mut root, &proxy.schema, &name);
+        let seen = format!("SELECT COUNT(*) FROM {} WHERE n={round}", table.name);
+        let committed = root.column(&seen) == ["1"];
+        root.run("COMMIT");
+        let response = holder.client.read_response(Shape::Query);
+        let is = table.has(round);
+        assert_eq!(is, committed, "round {round}: committed after the takeover");
+        let ok = response.error().is_none() && response.end == End::Complete;
+        assert!(is || !ok, "round {round}: {response:?}");
+        *(if is { &mut before } else { &mut after }) += 1;
+    }
+    assert!(before > 0 && after > 0, "{before} commits came before, {after} were refused");
+}
+
+fn a_takeover_waits_for_a_commit_that_is_on_its_way(server: &Server) {
+    // Its own, since all commits at it wait.
+    let own = OwnServer::start(flavour_of(server), &[]);
+    let server = &own.server;
+    let table = Table::on(server);
+    let proxy = Proxy::start(&server.url, &["--lease", "10m"]);
+    let (mut root, mut other) = (server.root(), Session::at(server.port));
+    let mut holder = Session::at(proxy.port);
+    holder.lock("k");
+    table.insert(&mut holder, 1);
+    root.run("FLUSH TABLES WITH READ LOCK");
+    holder.send("COMMIT");
+    until_busy(&mut server.root(), holder.id());
+    let update = format!("SELECT 1 FROM {}.locks FOR UPDATE", proxy.schema);
+    let look = match flavour_of(server) {
+        // That statement would wait for the table.
+        Flavour::MySql => format!(
+            "SELECT COUNT(*) FROM performance_schema.data_locks WHERE object_schema='{}' \
+             AND object_name='locks' AND lock_type='RECORD'", proxy.schema),
+        Flavour::MariaDb => format!("{update} NOWAIT"),
+    };
+    eventually("its row is locked", || {
+        let response = other.client.query(look.as_bytes());
+        let locked = match flavour_of(server) {
+            Flavour::MySql => first_value(&look, &response).as_deref() == Some("1"),
+            Flavour::MariaDb => response.error() == Some(1205),
+        };
+        locked.then_some(())
+    });
+    assert!(!holder.client.readable_within(Duration::ZERO), "the COMMIT waits");
+    root.run("UNLOCK TABLES");
+    assert_eq!(holder.client.read_response(Shape::Query).error(), None);
+    assert!(table.has(1));
+    other.run(&update);
+    holder.unlock("k");
+}
+
+fn an_account_without_the_right_commits_without_a_fence(server: &Server) {
+    let table = Table::on(server);
+    let proxy = Proxy::start(&server.url, &[]);
+    let user = fresh_schema().replace("lockstead_t", "lf_");
+    let mut root = server.root();
+    root.run(&format!("CREATE USER {user}@'%' IDENTIFIED BY 'pw'"));
+    root.run(&format!("GRANT ALL ON {} TO {user}@'%'", table.name));
+    let account = Account { user: user.clone(), password: "pw".to_owned(), ..account() };
+    let mut holder = Session::of(proxy.port, &account);
+    holder.lock("k");
+    for n in 0..3 {
+        table.insert(&mut holder, n);
+        holder.run("COMMIT");
+        assert!(table.has(n));
+    }
+    assert_eq!((commits(&proxy, "denied"), commits(&proxy, "fenced")), ("3".into(), "0".into()));
+    let log = proxy.log();
+    assert_eq!(log.matches("COMMITs of this account are not fenced").count(), 1, "{log}");
+    // As documented, another account's.
+    let other = format!("{user}2");
+    root.run(&format!("CREATE USER {other}@'%' IDENTIFIED BY 'pw'"));
+    root.run(&format!("GRANT ALL ON {} TO {other}@'%'", table.name));
+    root.run(&format!("GRANT SELECT (k,tok,holder) ON {}.locks TO {other}@'%'", proxy.schema));
+    let mut holder = Session::of(proxy.port, &Account { user: other.clone(), ..account });
+    holder.lock("l");
+    table.insert(&mut holder, 3);
+    holder.run("COMMIT");
+    assert_eq!((commits(&proxy, "fenced"), table.has(3)), ("1".into(), true));
+    root.run(&format!("DROP USER {user}@'%',{other}@'%'"));
+}
+
+fn where_no_question_is_allowed_the_server_says_what_it_would_have(server: &Server) {
+    let table = Table::on(server);
+    let proxy = Proxy::start(&server.url, &[]);
+    let mut holder = Session::at(proxy.port);
+    holder.lock("k");
+    holder.run("SET autocommit=0");
+    holder.run(&format!("LOCK TABLES {} WRITE", table.name));
+    holder.run(&format!("INSERT INTO {} VALUES (1)", table.name));
+    holder.run("COMMIT");
+    holder.run("UNLOCK TABLES");
+    assert_eq!((commits(&proxy, "failed"), table.has(1)), ("1".into(), true));
+    holder.run("SET autocommit=1");
+    holder.run("XA START 'x'");
+    holder.run(&format!("INSERT INTO {} VALUES (2)", table.name));
+    assert_eq!(holder.client.query(b"COMMIT").error(), Some(1399));
+    holder.run("XA END 'x'");
+    assert_eq!(holder.client.query(b"COMMIT").error(), Some(1399));
+    holder.run("XA ROLLBACK 'x'");
+    holder.unlock("k");
+}
+
+fn statements_that_commit_are_fenced_and_no_others(server: &Server) {
+    let table = Table::on(server);
+    let proxy = Proxy::start(&server.url, &[]);
+    let mut session = Session::at(proxy.port);
+    let mut asked = 0;
+    for (n, (statement, fences)) in [
+        ("COMMIT", true),
+        ("/* a */ commit work", true),
+        ("COMMIT AND NO CHAIN", true),
+        ("BEGIN", true),
+        ("START TRANSACTION", true),
+        ("SET AUTOCOMMIT = 1", false),
+        ("ROLLBACK", false),
+        ("SELECT 1", false),
+        ("SET @x='committed'", false),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let n = u32::try_from(n).expect("few");
+        // Without a lock, nothing is asked.
+        table.insert(&mut session, n);
+        session.run(statement);
+        session.run("ROLLBACK");
+        session.run(&format!("DELETE FROM {}", table.name));
+        session.lock("k");
+        // Without a transaction neither.
+        session.run(statement);
+        session.run("ROLLBACK");
+        session.run("START TRANSACTION READ ONLY");
+        session.run("COMMIT");
+        table.insert(&mut session, n);
+        session.run(statement);
+        asked += u32::from(fences);
+        assert_eq!(commits(&proxy, "fenced"), asked.to_string(), "{statement}");
+        session.run("ROLLBACK");
+        assert_eq!(table.has(n), fences, "{statement}");
+        session.run("ROLLBACK");
+        session.unlock("k");
+    }
+    // With the switch off, that is how a transaction ends.
+    for statement in ["SET AUTOCOMMIT = 1", "SET @@session.autocommit=ON, @x=1"] {
+        session.run("SET autocommit=0");
+        session.lock("k");
+        session.run(&format!("INSERT INTO {} VALUES (100)", table.name));
+        session.run(statement);
+        asked += 1;
+        assert_eq!(commits(&proxy, "fenced"), asked.to_string(), "{statement}");
+        session.run(&format!("DELETE FROM {}", table.name));
+        session.unlock("k");
+    }
+}
+
+/// The snapshot does not have the lock's row as it is.
+fn a_snapshot_from_before_the_lock_is_no_obstacle(server: &Server) {
+    let table = Table::on(server);
+    let proxy = Proxy::start(&server.url, &[]);
+    let mut session = Session::at(proxy.port);
+    if flavour_of(server) == Flavour::MariaDb {
+        session.run("SET innodb_snapshot_isolation=ON");
+    }
+    session.lock("k");
+    session.unlock("k");
+    table.insert(&mut session, 1);
+    session.run(&format!("SELECT * FROM {}", table.name));
+    session.run(&format!("SELECT * FROM {}.locks", proxy.schema));
+    session.lock("k");
+    // Nor is a limit of the session's.
+    session.run("SET sql_select_limit=0, max_join_size=1, sql_big_selects=0");
+    session.run("COMMIT");
+    assert_eq!((commits(&proxy, "fenced"), table.has(1)), ("1".into(), true));
+}
+
+fn many_locks_are_asked_for_in_turn(server: &Server) {
+    let table = Table::on(server);
+    let schema = fresh_schema();
+    let store = format!("{}{schema}", server.url);
+    let backend = format!("127.0.0.1:{}", server.port);
+    let settings = ["--create-schema", "--pooling", "session"];
+    let proxy = Launched::start_with_pages(&backend, &store, &settings);
+    let mut session = Session::at(proxy.port);
+    for n in 0..1_001 {
+        session.lock(&format!("k{n}"));
+    }
+    table.insert(&mut session, 1);
+    session.run("COMMIT");
+    assert_eq!((commits(&proxy, "fenced"), table.has(1)), ("1".into(), true));
+    // Each is asked for.
+    for (n, name) in ["k0", "k500", "k1000"].into_iter().enumerate() {
+        let mut session = Session::at(proxy.port);
+        let n = u32::try_from(n).expect("few") + 2;
+        for other in 0..1_001 {
+            session.lock(&format!("{n}.{other}"));
+        }
+        table.insert(&mut session, n);
+        pass_on(&mut server.root(), &schema, &name.replace('k', &format!("{n}.")));
+        session.send("COMMIT");
+        assert_eq!(session.last_words().map(|words| words.code), Some(4031), "{name}");
+        assert!(!table.has(n));
+    }
+    drop(proxy);
+    server.root().run(&format!("DROP DATABASE {schema}"));
+}
+
+fn a_commit_that_waits_too_long_for_its_rows_can_be_repeated(server: &Server) {
+    let table = Table::on(server);
+    let proxy = Proxy::start(&server.url, &["--lease", "10m"]);
+    let mut root = server.root();
+    let mut holder = Session::at(proxy.port);
+    holder.run("SET innodb_lock_wait_timeout=1");
+    holder.lock("k");
+    table.insert(&mut holder, 1);
+    root.run("BEGIN");
+    root.run(&format!("SELECT * FROM {}.locks FOR UPDATE", proxy.schema));
+    assert_eq!(holder.client.query(b"COMMIT").error(), Some(1205));
+    assert!(!table.has(1));
+    root.run("ROLLBACK");
+    holder.run("COMMIT");
+    assert!(table.has(1));
+    holder.unlock("k");
+}
