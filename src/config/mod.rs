@@ -27,4 +27,6 @@ pub use plan::{ClusterPlan, Plan};
 pub use pooling::{Handover, OnLoss, Pooling, PoolingMode};
 pub use raw::Raw;
 pub use servers::ServerAddress;
-pub use validated::{Config, FencedCommit, LogFormat, OnFailover, OnLeaseLost, OnStoreError, Unsupported};
+pub use validated::{
+    Config, FencedCommit, LogFormat, OnFailover, OnLeaseLost, OnStoreError, Unsupported,
+};

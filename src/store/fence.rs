@@ -16,22 +16,24 @@ pub const ROWS: usize = 500;
 /// The error of a session whose rows are not its own any more, ER_SUBQUERY_NO_1_ROW.
 pub const LOST: u16 = 1242;
 
-/// Asks whether all these locks, at most [`ROWS`], are held by `proxy` with these tokens: error [`LOST`] if not.
+/// The statements that ask whether all these locks, at most [`ROWS`], are held by `proxy` with these tokens: the first one
+/// fails with [`LOST`] if not.
 ///
-/// It leaves nothing in the session: no user variable, and on MySQL not even another FOUND_ROWS().
+/// They leave nothing in the session: no user variable, no report, and on MySQL not even another FOUND_ROWS().
 pub fn fence_sql(
     schema: &str,
     proxy: ProxyId,
     grants: &[(Key, u64)],
     flavour: Flavour,
     version: u32,
-) -> String {
+) -> Vec<String> {
     let mut rows = String::new();
     for (key, token) in grants {
         let between = if rows.is_empty() { "" } else { "," };
         let _ = write!(rows, "{between}({},{token},{})", literal(key.as_bytes()), proxy.0);
     }
-    let rows = mutants::or(Mutant::FenceByName, format!("(k,tok,holder) IN ({rows})"), "1".to_owned());
+    let rows =
+        mutants::or(Mutant::FenceByName, format!("(k,tok,holder) IN ({rows})"), "1".to_owned());
     let all = keys(grants.iter().map(|(key, _)| key));
     let share = match flavour {
         Flavour::MySql => "FOR SHARE",
@@ -47,12 +49,19 @@ pub fn fence_sql(
         // A setting is as it was. No limit of the session's, on time or rows, is for such a statement.
         Flavour::MySql => {
             let same = "@@session.lock_wait_timeout";
-            format!("SET {same}={same}+IF({own},0,{refusal})")
+            vec![format!("SET {same}={same}+IF({own},0,{refusal})")]
         }
         // `LIMIT 1`: one of the session's might leave no row, and then nothing is asked.
         Flavour::MariaDb => {
-            let more = if isolates_snapshots(version) { ",innodb_snapshot_isolation=OFF" } else { "" };
-            format!("SET STATEMENT max_statement_time=0{more} FOR SELECT IF({own},1,{refusal}) LIMIT 1")
+            let question = format!("SELECT IF({own},1,{refusal}) LIMIT 1");
+            if isolates_snapshots(version) {
+                let set = "SET STATEMENT innodb_snapshot_isolation=OFF FOR";
+                // The server reports such a setting again, with the next statement that changes anything.
+                let next = "SET lock_wait_timeout=@@session.lock_wait_timeout";
+                vec![format!("{set} {question}"), next.to_owned()]
+            } else {
+                vec![question]
+            }
         }
     }
 }
@@ -80,7 +89,7 @@ mod tests {
     fn all_rows_are_named_with_their_tokens_and_the_incarnation() {
         let key = |name: &[u8]| plain(name, Flavour::MySql).expect("plain").key;
         let grants = [(key(b"a"), 5), (key(b"b"), 6)];
-        let text = fence_sql("s", ProxyId(9), &grants, Flavour::MySql, 90_704);
+        let text = fence_sql("s", ProxyId(9), &grants, Flavour::MySql, 90_704).concat();
         let [a, b] = [b"a", b"b"].map(|name| literal(key(name).as_bytes()));
         for part in [format!("k IN ({a},{b})"), format!("({a},5,9),({b},6,9)"), ")=2,".to_owned()] {
             assert!(text.contains(&part), "{part} in {text}");
@@ -98,7 +107,7 @@ mod tests {
             (110_402, true),
             (120_000, true),
         ] {
-            let text = fence_sql("s", ProxyId(9), &[], Flavour::MariaDb, version);
+            let text = fence_sql("s", ProxyId(9), &[], Flavour::MariaDb, version).concat();
             assert_eq!(text.contains("snapshot"), knows, "{version}");
         }
     }

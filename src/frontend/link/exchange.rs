@@ -46,11 +46,14 @@ impl Link {
         self.exchange_told(packet, (Shape::Prepare, Naming::Session), Keep::All).await
     }
 
-    /// Sends a packet that leaves nothing in the session, and reads its whole response: what the server reports with it is not the
-    /// session's. Nothing may be owed.
-    pub(crate) async fn exchange_unseen(&mut self, packet: Vec<u8>) -> Result<Reply, CloseReason> {
+    /// Sends packets that leave nothing in the session, and reads all responses: what the server reports with them is not the
+    /// session's. The first of them. Nothing may be owed.
+    pub(crate) async fn exchange_unseen(
+        &mut self,
+        packets: Vec<Vec<u8>>,
+    ) -> Result<Reply, CloseReason> {
         self.note_server_used();
-        let replies = self.exchange_all(&[packet]).await?;
+        let replies = self.exchange_all(&packets).await?;
         self.server.take_reported();
         if let Some(seat) = &mut self.seat {
             // Its connection has heard a question that is not the session's.

@@ -13,9 +13,9 @@ use crate::store::fence::{LOST, ROWS, fence_sql};
 
 /// Errors by which the server says that the account may not read the rows.
 const DENIED: [u16; 4] = [1044, 1142, 1143, 1227];
-/// Errors that are no verdict: the client gets them for its COMMIT, which was not sent. After the second and the third
-/// the transaction is rolled back; otherwise it is open.
-const INTERRUPTED: [u16; 4] = [1205, 1213, 1020, 1317];
+/// Errors that are no verdict: the client gets them for its COMMIT, which was not sent. After the second the transaction is rolled
+/// back; otherwise it is open.
+const INTERRUPTED: [u16; 4] = [1205, 1213, 1317, 1969];
 
 /// What the server said.
 enum Verdict {
@@ -116,9 +116,10 @@ async fn ask(
     grants.sort_unstable();
     let (flavour, version) = (cx.flavour(), cx.dialect().version);
     for some in grants.chunks(ROWS) {
-        let question = fence_sql(&store.schema, proxy, some, flavour, version);
-        let packet = packet::query(question.as_bytes(), cx.capabilities());
-        let reply = cx.server.exchange_unseen(packet).await?;
+        let statements = fence_sql(&store.schema, proxy, some, flavour, version);
+        let packet = |text: &String| packet::query(text.as_bytes(), cx.capabilities());
+        let packets = statements.iter().map(packet).collect();
+        let reply = cx.server.exchange_unseen(packets).await?;
         match reply.ending {
             Ending::Err { code: LOST } => return Ok(Verdict::Lost),
             Ending::Err { code } if DENIED.contains(&code) => return Ok(Verdict::Denied),

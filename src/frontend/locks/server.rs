@@ -34,9 +34,9 @@ pub(crate) trait Server: Send {
         shape: Shape,
         keep: Keep,
     ) -> Task<'a, Result<Reply, CloseReason>>;
-    /// Sends a packet that leaves nothing in the session, and reads its whole response: what the server reports with
-    /// it is not the session's. Nothing may be owed.
-    fn exchange_unseen(&mut self, packet: Vec<u8>) -> Task<'_, Result<Reply, CloseReason>>;
+    /// Sends packets that leave nothing in the session, and reads all responses: what the server reports with them is
+    /// not the session's. The first of them. Nothing may be owed.
+    fn exchange_unseen(&mut self, packets: Vec<Vec<u8>>) -> Task<'_, Result<Reply, CloseReason>>;
     /// The same as [`Self::exchange`] of a COM_STMT_PREPARE of the client's.
     fn exchange_prepare<'a>(&'a mut self, packet: &'a [u8])
     -> Task<'a, Result<Reply, CloseReason>>;
@@ -129,8 +129,8 @@ impl Server for Link {
         Box::pin(self.exchange(packet, shape, keep))
     }
 
-    fn exchange_unseen(&mut self, packet: Vec<u8>) -> Task<'_, Result<Reply, CloseReason>> {
-        Box::pin(self.exchange_unseen(packet))
+    fn exchange_unseen(&mut self, packets: Vec<Vec<u8>>) -> Task<'_, Result<Reply, CloseReason>> {
+        Box::pin(self.exchange_unseen(packets))
     }
 
     fn exchange_prepare<'a>(

@@ -150,8 +150,10 @@ impl Server for ScriptedServer {
         Box::pin(async move { Ok(reply) })
     }
 
-    fn exchange_unseen(&mut self, packet: Vec<u8>) -> Task<'_, Result<Reply, CloseReason>> {
-        self.note("unseen", &packet);
+    fn exchange_unseen(&mut self, packets: Vec<Vec<u8>>) -> Task<'_, Result<Reply, CloseReason>> {
+        for packet in &packets {
+            self.note("unseen", packet);
+        }
         let asked = self.told.last().cloned().unwrap_or_default();
         let (expected, reply) = self
             .script
