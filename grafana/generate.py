@@ -230,6 +230,10 @@ SESSIONS = [
               steps(warn=1)),
         graph("Fenced", [(f"sum {EACH} (increase({m('fenced_sessions_total')}[$__rate_interval]))", WHO)], "short",
               "Sessions closed because their locks could no longer be vouched for.", steps(bad=1)),
+        graph("Commits of sessions with locks",
+              [(f"sum by (result) ({rate('fenced_commits_total')})", "{{result}}")], "ops",
+              """Commits a second, by the answer to the question before them: the locks are the session's own (fenced), they are not (lost: nothing
+              was committed), or it could not be asked (denied, failed)."""),
         graph("Suspended", [
             (f"sum {EACH} ({m('suspended_sessions')})", WHO),
             (f"sum by (result) (increase({m('suspensions_total')}[$__rate_interval]))", "ended: {{result}}"),

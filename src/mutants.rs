@@ -42,7 +42,7 @@ pub enum Mutant {
     AnswerBeforeRow,
     /// A server with meta's identity is taken for the primary though a later epoch is known (I14).
     IdentityAlone,
-    /// The question before a COMMIT asks whether there are rows of these names, whoever holds them (I11).
+    /// The question before a COMMIT asks for rows of these names, not for their holder (I11).
     FenceByName,
     /// In a new epoch locks are granted at once (I12).
     NoGrace,

@@ -152,7 +152,6 @@ impl RunningCluster {
             shapes: Shapes::default(),
             digests: Digests::default(),
             lines: Arc::default(),
-            unfenced: Arc::default(),
             commands: Context::command_counters(&metrics),
             switchover: Switchover::new(name.as_deref(), registry, &metrics),
             metrics,

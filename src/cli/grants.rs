@@ -14,7 +14,7 @@ use crate::backend::own::leave;
 use crate::config::{Config, Pooling};
 use crate::servers::writer::Writer;
 use crate::store::accounts::{
-    Account, NewStoreAccount, PLACEHOLDER, password, store_account, viewer_account,
+    Account, NewStoreAccount, PLACEHOLDER, fencing, password, store_account, viewer_account,
 };
 use crate::types::Flavour;
 
@@ -32,6 +32,9 @@ pub(super) struct Grants {
     /// Print an account that may only read the view of held locks [default: lockstead_viewer@%]
     #[arg(long, value_name = "USER@HOST", num_args = 0..=1, default_missing_value = "lockstead_viewer@%")]
     viewer: Option<String>,
+    /// Print what an account of an application needs so that its commits are fenced
+    #[arg(long, value_name = "USER@HOST", conflicts_with_all = ["viewer", "password_file"])]
+    application: Option<String>,
     /// The new account's password, the file's only line
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
@@ -81,7 +84,7 @@ pub(super) fn run(grants: Grants) -> ExitCode {
 }
 
 fn print(grants: Grants) -> Result<String, GrantsError> {
-    let Grants { flavour, schema, account, viewer, password_file, settings } = grants;
+    let Grants { flavour, schema, account, viewer, application, password_file, settings } = grants;
     let usage = |option: &'static str| move |e: String| GrantsError::Usage(format!("{option} {e}"));
     let secret = password_file.as_deref().map(read_password).transpose()?;
     let password = password(secret.as_deref()).map_err(usage("the password"))?;
@@ -98,6 +101,11 @@ fn print(grants: Grants) -> Result<String, GrantsError> {
     let schema = schema.unwrap_or(known.schema);
     if !is_name(&schema) {
         return Err(GrantsError::Usage(NO_NAME.to_owned()));
+    }
+    let who = format!("-- For {}. An administrator runs this.\n", known.flavour.name());
+    if let Some(text) = application {
+        let account = Account::parse(&text).map_err(usage("--application"))?;
+        return Ok(format!("{who}{}", fencing(&schema, &account)));
     }
     let store = match account {
         Some(text) => Account::parse(&text),
@@ -121,7 +129,7 @@ fn print(grants: Grants) -> Result<String, GrantsError> {
         Some(_) => String::new(),
         None => format!("-- Replace {PLACEHOLDER} by a password in quotes.\n"),
     };
-    Ok(format!("-- For {}. An administrator runs this.\n{note}{sql}", known.flavour.name()))
+    Ok(format!("{who}{note}{sql}"))
 }
 
 fn read_password(path: &Path) -> Result<String, GrantsError> {

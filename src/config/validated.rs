@@ -216,8 +216,6 @@ impl Config {
         let (pooling, mode) = Pooling::read(&raw).map_err(refused)?;
         let unsupported = choose("unsupported", raw.unsupported.as_deref(), &UNSUPPORTED);
         let unsupported = unsupported.map_err(refused)?;
-        let on_store_error = choose("on_store_error", raw.on_store_error.as_deref(), &STORE_ERRORS);
-        let on_store_error = on_store_error.map_err(refused)?;
         let on_lease_lost = choose("on_lease_lost", raw.on_lease_lost.as_deref(), &LOSSES);
         let on_lease_lost = on_lease_lost.map_err(refused)?;
         let mut store = store(&raw).map_err(refused)?;
@@ -249,7 +247,7 @@ impl Config {
             mode,
             pooling,
             unsupported,
-            on_store_error,
+            on_store_error: on_store_error(raw.on_store_error.as_deref()).map_err(refused)?,
             http,
             metrics_locks: raw.metrics_locks.map(|list| list.0).unwrap_or_default(),
             digests: limits.digests,
@@ -257,8 +255,7 @@ impl Config {
             lease: limits.lease,
             on_lease_lost,
             on_failover: on_failover(raw.on_failover.as_deref()).map_err(refused)?,
-            fenced_commit: choose("fenced_commit", raw.fenced_commit.as_deref(), &FENCES)
-                .map_err(refused)?,
+            fenced_commit: fenced_commit(raw.fenced_commit.as_deref()).map_err(refused)?,
             collect_after: limits.collect_after,
             state_dir,
             create_schema: raw.create_schema.unwrap_or(false),
@@ -298,6 +295,14 @@ fn choose<T: Copy>(
     words: &[(&str, T)],
 ) -> Result<T, WrongValue> {
     choice(given, words).map_err(|problem| (key, problem))
+}
+
+fn on_store_error(given: Option<&str>) -> Result<OnStoreError, WrongValue> {
+    choose("on_store_error", given, &STORE_ERRORS)
+}
+
+fn fenced_commit(given: Option<&str>) -> Result<FencedCommit, WrongValue> {
+    choose("fenced_commit", given, &FENCES)
 }
 
 fn on_failover(given: Option<&str>) -> Result<OnFailover, WrongValue> {
@@ -387,12 +392,13 @@ mod tests {
             (Raw { unsupported: Some("pass".into()), ..raw() }, "unsupported", "native"),
             (Raw { on_lease_lost: Some("wait".into()), ..raw() }, "on_lease_lost", "close"),
             (Raw { on_failover: Some("wait".into()), ..raw() }, "on_failover", "adopt"),
-            (Raw { fenced_commit: Some("all".into()), ..raw() }, "fenced_commit", "explicit"),
             (Raw { state_dir: Some(String::new()), ..raw() }, "state_dir", "directory"),
             (Raw { log_format: Some("xml".into()), ..raw() }, "log_format", "json"),
         ] {
             is_refused(change, key, fix);
         }
+        let all = Raw { fenced_commit: Some("all".into()), ..raw() };
+        is_refused(all, "fenced_commit", "explicit");
     }
 
     #[test]

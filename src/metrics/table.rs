@@ -203,8 +203,7 @@ metrics! {
         "Waits that are shown to the server, each at a lock of the server's own."
     );
     pub gate_failures: IntCounter = counter(
-        "gate_failures_total",
-        "Waits that could not be shown to the server, or no longer."
+        "gate_failures_total", "Waits that could not be shown to the server, or no longer."
     );
     pub deadlocks: IntCounterVec = counter_vec(
         "deadlocks_total",
@@ -212,8 +211,7 @@ metrics! {
         &["found"]
     );
     pub fenced_sessions: IntCounter = counter(
-        "fenced_sessions_total",
-        "Sessions closed because their locks were no longer certain."
+        "fenced_sessions_total", "Sessions closed because their locks were no longer certain."
     );
     pub fenced_commits: IntCounterVec = counter_vec(
         "fenced_commits_total",
@@ -221,8 +219,7 @@ metrics! {
         &["result"]
     );
     pub suspended_sessions: IntGauge = gauge(
-        "suspended_sessions",
-        "Sessions that hold locks and wait until the lease is renewed."
+        "suspended_sessions", "Sessions that hold locks and wait until the lease is renewed."
     );
     pub suspensions: IntCounterVec = counter_vec(
         "suspensions_total",
@@ -327,8 +324,7 @@ metrics! {
         gauge("held_statements", "Statements that wait for a planned switch now.");
     pub writer_rivals: IntGauge = gauge("writer_rivals", "Other servers that take writes too.");
     pub store_up: IntGauge = gauge(
-        "store_up",
-        "1 if the last renewal of the lease, or registration, succeeded."
+        "store_up", "1 if the last renewal of the lease, or registration, succeeded."
     );
     pub store_foreign: IntGaugeVec = gauge_vec(
         "store_foreign",

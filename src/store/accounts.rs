@@ -328,6 +328,14 @@ fn give(need: &Privilege, schema: &str, account: &Account, mark: &str) -> String
     )
 }
 
+/// SQL that lets the commits of an account be fenced.
+pub fn fencing(schema: &str, account: &Account) -> String {
+    format!(
+        "-- To ask, before a COMMIT, whether the session's locks are still its own. The tables must exist.\n\
+         GRANT SELECT (k,tok,holder) ON `{schema}`.locks TO {account};\n"
+    )
+}
+
 /// SQL that makes an account which may read the held locks, and nothing else.
 pub fn viewer_account(schema: &str, viewer: &Account, store: &Account, password: &str) -> String {
     let select = held_locks(schema);

@@ -6,7 +6,8 @@ use std::time::Duration;
 use lockstead_support::Way;
 use lockstead_support::server::Root;
 
-use crate::launch::Launched;
+use crate::cli::text;
+use crate::launch::{Launched, run};
 use crate::link::Link;
 use crate::own_server::{OwnServer, flavour_of};
 use crate::proxy::{Proxy, fresh_schema};
@@ -116,7 +117,7 @@ fn late_commit(server: &Server, proxy: &Proxy) -> Option<u32> {
         holder.lock(&name);
         table.insert(&mut holder, round);
         holder.send("COMMIT");
-        thread::sleep(Duration::from_micros(u64::from(round % 25) * 60));
+        thread::park_timeout(Duration::from_micros(u64::from(round % 25) * 60));
         root.run("BEGIN");
         pass_on(&mut root, &proxy.schema, &name);
         let seen = format!("SELECT COUNT(*) FROM {} WHERE n={round}", table.name);
@@ -273,7 +274,14 @@ fn an_account_without_the_right_commits_without_a_fence(server: &Server) {
     let other = format!("{user}2");
     root.run(&format!("CREATE USER {other}@'%' IDENTIFIED BY 'pw'"));
     root.run(&format!("GRANT ALL ON {} TO {other}@'%'", table.name));
-    root.run(&format!("GRANT SELECT (k,tok,holder) ON {}.locks TO {other}@'%'", proxy.schema));
+    let grants = ["grants", "--store", &format!("{}{}", server.url, proxy.schema), "--backend"];
+    let backend = format!("127.0.0.1:{}", server.port);
+    let application = ["--application", &format!("{other}@%")];
+    let printed = run(&[&grants[..], &[&backend], &application].concat());
+    assert_eq!(printed.status.code(), Some(0), "{}", text(&printed));
+    for statement in text(&printed).lines().filter(|line| !line.starts_with("--")) {
+        root.run(statement.trim_end_matches(';'));
+    }
     let mut holder = Session::of(proxy.port, &Account { user: other.clone(), ..account });
     holder.lock("l");
     table.insert(&mut holder, 3);

@@ -18,7 +18,7 @@ const DENIED: [u16; 4] = [1044, 1142, 1143, 1227];
 const INTERRUPTED: [u16; 4] = [1205, 1213, 1317, 1969];
 
 /// What the server said.
-enum Verdict {
+enum Fence {
     /// All rows are the session's.
     Own,
     /// One is not.
@@ -62,19 +62,19 @@ pub(crate) async fn fence(
     let count = |cx: &CallContext<'_>, result| {
         cx.context.metrics.fenced_commits.with_label_values(&[result]).inc();
     };
-    if cx.context.unfenced.has(cx.identity.owner()) {
+    if cx.context.lines.unfenced.has(cx.identity.owner()) {
         count(cx, "denied");
         return Ok(None);
     }
     match ask(cx, grants).await? {
-        Verdict::Own => {
+        Fence::Own => {
             count(cx, "fenced");
-            cx.context.unfenced.forget(cx.identity.owner());
+            cx.context.lines.unfenced.forget(cx.identity.owner());
             Ok(None)
         }
-        Verdict::Denied => {
+        Fence::Denied => {
             count(cx, "denied");
-            if cx.context.unfenced.note(cx.identity.owner()) {
+            if cx.context.lines.unfenced.note(cx.identity.owner()) {
                 tracing::warn!(
                     owner = %cx.identity.owner_text(),
                     "COMMITs of this account are not fenced, since it may not read the rows of its locks: \
@@ -83,16 +83,16 @@ pub(crate) async fn fence(
             }
             Ok(None)
         }
-        Verdict::Failed(code) => {
+        Fence::Failed(code) => {
             count(cx, "failed");
             tracing::debug!(owner = %cx.identity.owner_text(), code, "a COMMIT is not fenced");
             Ok(None)
         }
-        Verdict::Interrupted(error) => {
+        Fence::Interrupted(error) => {
             count(cx, "interrupted");
             Ok(Some(error))
         }
-        Verdict::Lost => {
+        Fence::Lost => {
             count(cx, "lost");
             tracing::error!(
                 connection = %cx.identity.connection(),
@@ -105,13 +105,10 @@ pub(crate) async fn fence(
 }
 
 /// Puts the question for all locks, in the order of their rows, which is that of all batches: so none waits for another.
-async fn ask(
-    cx: &mut CallContext<'_>,
-    mut grants: Vec<(Key, u64)>,
-) -> Result<Verdict, CloseReason> {
+async fn ask(cx: &mut CallContext<'_>, mut grants: Vec<(Key, u64)>) -> Result<Fence, CloseReason> {
     let (Some(proxy), Some(store)) = (cx.locks.ledger().granted_by(), &cx.context.config.store)
     else {
-        return Ok(Verdict::Own);
+        return Ok(Fence::Own);
     };
     grants.sort_unstable();
     let (flavour, version) = (cx.flavour(), cx.dialect().version);
@@ -121,14 +118,14 @@ async fn ask(
         let packets = statements.iter().map(packet).collect();
         let reply = cx.server.exchange_unseen(packets).await?;
         match reply.ending {
-            Ending::Err { code: LOST } => return Ok(Verdict::Lost),
-            Ending::Err { code } if DENIED.contains(&code) => return Ok(Verdict::Denied),
+            Ending::Err { code: LOST } => return Ok(Fence::Lost),
+            Ending::Err { code } if DENIED.contains(&code) => return Ok(Fence::Denied),
             Ending::Err { code } if INTERRUPTED.contains(&code) => {
-                return Ok(Verdict::Interrupted(reply.bytes));
+                return Ok(Fence::Interrupted(reply.bytes));
             }
-            Ending::Err { code } => return Ok(Verdict::Failed(code)),
+            Ending::Err { code } => return Ok(Fence::Failed(code)),
             _ => {}
         }
     }
-    Ok(Verdict::Own)
+    Ok(Fence::Own)
 }

@@ -13,7 +13,6 @@ use super::programs::KnownPrograms;
 use super::registry::Registry;
 use super::shapes::Shapes;
 use super::switchover::Switchover;
-use super::unfenced::Unfenced;
 use crate::backend::greeted::Patience;
 use crate::backend::learned::LearnedSecrets;
 use crate::backend::pool::Pool;
@@ -61,8 +60,6 @@ pub struct Context {
     pub digests: Digests,
     /// Lines of the log that clients can cause.
     pub lines: Arc<Lines>,
-    /// Accounts whose commits cannot be fenced.
-    pub unfenced: Arc<Unfenced>,
     /// Counters.
     pub metrics: Arc<Metrics>,
     /// TLS and compression.

@@ -1,5 +1,6 @@
 //! Lines of the log that clients can cause at will, most of them before they have logged in.
 
+use super::unfenced::Unfenced;
 use crate::seldom::Seldom;
 
 /// One of each kind, for all sessions of a cluster.
@@ -15,4 +16,6 @@ pub struct Lines {
     pub broken: Seldom,
     /// A stored program with a lock call was passed.
     pub definitions: Seldom,
+    /// The commits of an account cannot be fenced.
+    pub unfenced: Unfenced,
 }

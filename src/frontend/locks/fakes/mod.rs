@@ -93,7 +93,6 @@ impl Stage {
             gates,
             observer: None,
             shapes: <_>::default(),
-            unfenced: <_>::default(),
             digests: <_>::default(),
             lines: <_>::default(),
             shared: None,
