@@ -32,6 +32,8 @@ enum Task {
     Native(pairs::Load),
     /// INSERT into and DELETE from a table with a unique key.
     Plain(pairs::Load),
+    /// A row, and COMMIT, under a lock that is held.
+    Commits(pairs::Load),
     /// Log in, take some locks, then nothing until standard input ends.
     Idle(sessions::Sessions),
     /// A client releases a lock that another one waits for.
@@ -41,8 +43,9 @@ enum Task {
 fn run(arguments: &Arguments) -> Result<()> {
     let account = &arguments.account;
     match &arguments.task {
-        Task::Native(load) => pairs::run(account, load, pairs::native),
-        Task::Plain(load) => pairs::run(account, load, pairs::plain),
+        Task::Native(load) => pairs::run(account, load, pairs::native, |_, _| Ok(())),
+        Task::Plain(load) => pairs::run(account, load, pairs::plain, |_, _| Ok(())),
+        Task::Commits(load) => pairs::run(account, load, pairs::commits, pairs::hold),
         Task::Idle(sessions) => sessions::keep(account, sessions),
         Task::Handover(handovers) => handover::run(account, handovers),
     }

@@ -68,6 +68,18 @@ pub(crate) fn plain(name: &str) -> Result<Pair> {
     Ok([(command(&insert)?, b""), (command(&delete)?, b"")])
 }
 
+/// A transaction of one row, under a lock that the client has taken before.
+pub(crate) fn commits(name: &str) -> Result<Pair> {
+    let write = "INSERT INTO commits (name, n) VALUES ('$', 1) ON DUPLICATE KEY UPDATE n = n + 1";
+    Ok([(command(&write.replace('$', name))?, b""), (command("COMMIT")?, b"")])
+}
+
+/// Has a client hold a lock, and its transactions open until it commits.
+pub(crate) fn hold(client: &mut Client, name: &str) -> Result<()> {
+    client.expect(&command(&format!("SELECT GET_LOCK('{name}', 60)"))?, b"1")?;
+    client.expect(&command("SET autocommit=0")?, b"")
+}
+
 /// What a client measured.
 #[derive(Default)]
 struct Measured {
@@ -194,6 +206,7 @@ pub(crate) fn run(
     account: &Account,
     load: &Load,
     statements: fn(&str) -> Result<Pair>,
+    prepare: fn(&mut Client, &str) -> Result<()>,
 ) -> Result<()> {
     let threads = load.threads.clamp(1, load.clients.max(1));
     ensure!(load.pause == 0 || load.clients <= threads, "one client's rest would hold up others");
@@ -201,9 +214,11 @@ pub(crate) fn run(
     // One after the other: a thousand logins at once would overflow the queue of the listener.
     for number in 0..load.clients {
         let name = if load.hot { "hot".to_owned() } else { number.to_string() };
-        let client =
+        let mut client =
             Client::open(account, load.port).with_context(|| format!("client {number}"))?;
-        let statements = statements(&format!("{}-{name}", load.prefix))?;
+        let name = format!("{}-{name}", load.prefix);
+        prepare(&mut client, &name)?;
+        let statements = statements(&name)?;
         let worker = Worker { client, statements, at: 0, sent: Instant::now(), took: [0; 2] };
         groups[number % threads].push(worker);
     }

@@ -392,11 +392,11 @@ mod tests {
             (Raw { unsupported: Some("pass".into()), ..raw() }, "unsupported", "native"),
             (Raw { on_lease_lost: Some("wait".into()), ..raw() }, "on_lease_lost", "close"),
             (Raw { on_failover: Some("wait".into()), ..raw() }, "on_failover", "adopt"),
-            (Raw { state_dir: Some(String::new()), ..raw() }, "state_dir", "directory"),
             (Raw { log_format: Some("xml".into()), ..raw() }, "log_format", "json"),
         ] {
             is_refused(change, key, fix);
         }
+        is_refused(Raw { state_dir: Some(String::new()), ..raw() }, "state_dir", "directory");
         let all = Raw { fenced_commit: Some("all".into()), ..raw() };
         is_refused(all, "fenced_commit", "explicit");
     }

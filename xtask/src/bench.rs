@@ -135,6 +135,7 @@ impl Run<'_> {
             Section::Locks => self.measure_locks(),
             Section::Hot => self.measure_hot(),
             Section::Handover => self.measure_handover(),
+            Section::Commits => self.measure_commits(),
             Section::Cost => self.measure_cost(),
             Section::Windows => self.measure_windows(),
             Section::Pooling => self.measure_pooling(),

@@ -37,9 +37,14 @@ impl Load {
 }
 
 impl Run<'_> {
-    /// Runs the load. The variants `plain` and `plain-rare` insert and delete a row, the others lock and unlock.
+    /// Runs the load. The variants `plain` and `plain-rare` insert and delete a row, those of `commits` commit one, the others
+    /// lock and unlock.
     pub(super) fn load(&self, (clients, variant): Of, options: &[&str]) -> Result<Load> {
-        let mode = if variant.starts_with("plain") { "plain" } else { "native" };
+        let mode = match variant {
+            "plain" | "plain-rare" => "plain",
+            "own lock" | "fenced" | "unfenced" => "commits",
+            _ => "native",
+        };
         let (port, clients) = (self.stage.port_of(variant).to_string(), clients.to_string());
         let seconds = self.plan.seconds.to_string();
         let fixed = [mode, "--port", &port, "--clients", &clients, "--seconds", &seconds];
@@ -123,6 +128,33 @@ impl Run<'_> {
                 break;
             }
         }
+        Ok(())
+    }
+
+    /// Transactions of sessions that hold a lock: the server's own, and Lockstead's, with a question before each COMMIT
+    /// and without.
+    pub(super) fn measure_commits(&mut self) -> Result<()> {
+        self.stage.server().sql(
+            "CREATE TABLE bench.commits (name VARCHAR(64) NOT NULL PRIMARY KEY, n INT NOT NULL)",
+        )?;
+        self.stage.start_lockstead("fenced", &["--mode", "durable"])?;
+        let off = ["--mode", "durable", "--fenced-commit", "off"];
+        self.stage.start_lockstead("unfenced", &off)?;
+        self.stage.let_commits_be_fenced()?;
+        for round in 1..=self.plan.rounds {
+            self.say(&format!("commits, round {round}"));
+            for n in [1, 64] {
+                for variant in ["own lock", "unfenced", "fenced"] {
+                    self.pairs("commits", (n, variant), &[])?;
+                }
+            }
+        }
+        let [fenced, not] = ["fenced", "denied"].map(|result| {
+            let metric = format!("lockstead_fenced_commits_total{{result=\"{result}\"}}");
+            self.stage.metric("fenced", &metric)
+        });
+        ensure!(fenced? > 0.0 && not? < 1.0, "commits were not fenced");
+        self.stage.stop_all();
         Ok(())
     }
 

@@ -26,6 +26,9 @@ pub(crate) enum Section {
     Hot,
     /// A lock that a client of one proxy releases and a client of another one waits for
     Handover,
+    /// Transactions of one row, of clients that hold a lock: with a question before each COMMIT whether the lock is still
+    /// held, and without
+    Commits,
     /// Statements, writes and bytes of binary log for a pair, at the server
     Cost,
     /// Times of the status page, its status and /metrics with 2,000 sessions, 1,000 held locks and 500 waits; lock
@@ -40,13 +43,14 @@ pub(crate) enum Section {
 }
 
 impl Section {
-    pub(crate) const EACH: [Section; 9] = [
+    pub(crate) const EACH: [Section; 10] = [
         Section::Points,
         Section::Tls,
         Section::Idle,
         Section::Locks,
         Section::Hot,
         Section::Handover,
+        Section::Commits,
         Section::Cost,
         Section::Windows,
         Section::Pooling,

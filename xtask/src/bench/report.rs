@@ -40,6 +40,9 @@ fn head(section: &str) -> String {
             ],
         ),
         "windows" => ("us", &[("p50", 10), ("p99", 10), ("of alone", 10)]),
+        "commits" => {
+            ("clients", &[("commits/s", 12), ("p50 us", 10), ("p99 us", 10), ("of unfenced", 12)])
+        }
         "hot" => ("clients", &[("pairs/s", 12), ("p50 us", 10), ("p99 us", 10)]),
         "handover" => (
             "us",
@@ -90,6 +93,13 @@ fn row(group: &Group, of: Of) -> String {
             group.ratio("pairs_per_second", of, (size, "plain")),
             group.ratio("pairs_per_second", of, (size, "haproxy")),
             median("driver_us_per_pair")
+        ),
+        "commits" => format!(
+            "{:12.0} {:10.0} {:10.0} {:12.3}",
+            median("pairs_per_second"),
+            median("p50_us"),
+            median("p99_us"),
+            group.ratio("pairs_per_second", of, (size, "unfenced"))
         ),
         "windows" => {
             let alone = match variant {

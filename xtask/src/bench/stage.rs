@@ -263,6 +263,13 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
+    /// Gives the benchmarks' account the right that it needs.
+    pub(crate) fn let_commits_be_fenced(&self) -> Result<()> {
+        let right = "GRANT SELECT (k,tok,holder)";
+        self.server.sql(&format!("{right} ON {SCHEMA}.locks TO bench@'127.0.0.%'"))?;
+        Ok(())
+    }
+
     /// Runs a statement of the benchmarks' account through a proxy.
     fn ask(&self, name: &str, sql: &str) -> Result<String> {
         let port = format!("--port={}", self.port_of(name));
