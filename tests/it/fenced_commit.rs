@@ -20,6 +20,7 @@ use crate::wire::{Account, End, Shape, render};
 on_both! {
     a_commit_after_the_lock_has_passed_on_is_not_made
     nothing_is_committed_after_a_takeover_whenever_it_comes
+    a_connection_that_ends_before_the_commit_was_sent_is_a_rollback
     a_fenced_commit_looks_like_any_other
     on_mariadb_a_fenced_commit_leaves_no_warnings_and_its_own_count_of_rows
     a_takeover_waits_for_a_commit_that_is_on_its_way
@@ -134,6 +135,40 @@ fn late_commit(server: &Server, proxy: &Proxy) -> Option<u32> {
     }
     assert!(before > 0 && after > 0, "{before} commits came before, {after} were refused");
     None
+}
+
+fn a_connection_that_ends_before_the_commit_was_sent_is_a_rollback(server: &Server) {
+    let own = OwnServer::start(flavour_of(server), &["--performance-schema=ON"]);
+    let server = &own.server;
+    let table = Table::on(server);
+    let proxy = Proxy::start(&server.url, &["--lease", "10m", "--pooling", "transaction"]);
+    let mut root = server.root();
+    root.run("CREATE USER 'app'@'%' IDENTIFIED BY ''");
+    root.run("GRANT ALL ON *.* TO 'app'@'%'");
+    let app = Account { user: "app".to_owned(), password: String::new(), ..account() };
+    eventually("the proxy knows the account", || {
+        Session::of(proxy.port, &app).run("DO 0");
+        let page = proxy.page("/metrics");
+        let mut pins = page.lines().filter(|line| line.starts_with("lockstead_pinned_sessions{"));
+        pins.all(|line| line.ends_with(" 0")).then_some(())
+    });
+    let mut holder = Session::of(proxy.port, &app);
+    holder.lock("k");
+    table.insert(&mut holder, 1);
+    let id = root.column("SELECT trx_mysql_thread_id FROM information_schema.innodb_trx").concat();
+    // The question waits for its row.
+    root.run("BEGIN");
+    root.run(&format!("SELECT * FROM {}.locks FOR UPDATE", proxy.schema));
+    holder.send("COMMIT");
+    let runs = format!(
+        "SELECT COUNT(*) FROM information_schema.processlist WHERE id={id} AND command='Query'"
+    );
+    eventually("it is asked", || (server.root().column(&runs) == ["1"]).then_some(()));
+    root.run(&format!("KILL {id}"));
+    assert_eq!(holder.client.read_response(Shape::Query).error(), Some(1213));
+    root.run("ROLLBACK");
+    assert!(!table.has(1));
+    holder.unlock("k");
 }
 
 /// Its response, and all that a session can ask for afterwards.

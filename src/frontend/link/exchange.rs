@@ -53,9 +53,13 @@ impl Link {
         packets: Vec<Vec<u8>>,
     ) -> Result<Reply, CloseReason> {
         self.note_server_used();
+        // The client's command is not sent before: a transaction is rolled back if the connection ends.
+        let undone =
+            self.seat.as_mut().map(|seat| std::mem::replace(&mut seat.if_lost.undone, true));
         let replies = self.exchange_all(&packets).await?;
         self.server.take_reported();
         if let Some(seat) = &mut self.seat {
+            seat.if_lost.undone = undone.unwrap_or_default();
             // Its connection has heard a question that is not the session's.
             seat.note_move();
         }
