@@ -2,14 +2,18 @@
 # A lock that is held through a failover, on the topologies of dev/topology.sh, with two proxies whose lists of
 # servers are in opposite order:
 #
-#   dev/test-failover.sh [--quick] [--loopback] [--lease TIME] [--timeline] [NAME[:crash|:switch|:prepared|:cut|:agree|:eventual]...]
+#   dev/test-failover.sh [--quick] [--loopback] [--lease TIME] [--timeline] [NAME[:STEP]...]
 #
 # agree   the proxies stay with one writer, in one epoch, for 60 s
 # crash   SIGKILL of the writer
 # switch  planned
 # prepared  planned, after `lockstead drain-primary` at both proxies: clients that write all the time get no error
 # eventual  group_replication_consistency=EVENTUAL is refused, and counts no more when it is set back
-# cut     the writer is cut off from the others, with a proxy that has no other server, and the lock is held there
+# cut     the writer is cut off from the others, with a proxy that has no other server, and the lock is held there;
+#         cut-in: only what others send to it is lost; cut-out: only what it sends to them
+# outcomes  the writer is cut off while transactions are committed: an application that is told of a commit finds its row, one that is
+#         told of a rollback does not, and the others are told that it is unknown
+# backlog  SIGKILL of the writer, while the others have still to apply 5,000 transactions
 #
 # A client of one proxy has the lock, a rival of the other one tries to get it all the time: it must never get it while the first one
 # has it, and gets it after the release. The figures are of this machine. --timeline
@@ -302,7 +306,7 @@ test_cut() {
   local began last='' first from=$WRITER_NODE answer
   begin_contest
   began=$(now)
-  topology cut
+  topology cut ${1+--way "$1"}
   until first=$(answered "$began" '^1') && [ -n "$first" ]; do
     answer=$(mine)
     [ "$answer" != mine ] || last=$(now)
@@ -311,13 +315,91 @@ test_cut() {
   answer=$(mine)
   [ "$answer" != mine ] || die 'two holders'
   awk -v a="$last" -v b="$first" 'BEGIN { exit a < b ? 0 : 1 }' || die "two holders: $last, $first"
-  say "  cut: the holder was last answered after $(since "$began" "$last"), the rival got the lock after $(since "$began" "$first"); the holder then: $answer"
+  say "  cut${1+, way $1}: the holder was last answered after $(since "$began" "$last"), the rival got the lock after $(since "$began" "$first"); the holder then: $answer"
   topology failover
   topology heal
   topology rejoin --node "$from"
   [ "$(mine)" != mine ] || die 'two holders after the heal'
   end_clients 2
 }
+
+# commits NAME PROXY FROM: a client that commits numbered rows, one a transaction, until told to stop. Its answers, and errors, are
+# between the numbers.
+commits() {
+  local i=$3
+  until [ -e "$tmp/enough" ]; do
+    # One that loses its session comes again.
+    until [ -e "$tmp/enough" ]; do
+      i=$((i + 1))
+      printf '%s\n' "SELECT 'begins', $i;" BEGIN\; "INSERT INTO rig.w VALUES ($i);" 'COMMIT;' "SELECT 'ends', $i;"
+      printf '%s\n' "$i" >"$tmp/last-$1"
+      sleep 0.02
+    done | through "$2" >>"$tmp/$1.out" 2>&1 || true
+    i=$(cat "$tmp/last-$1")
+    sleep 0.2
+  done
+}
+
+# judged: of each transaction, its number and what the client was told: committed, rolled-back or unknown.
+judged() {
+  awk '$1 == "begins" { if (id) print id, "unknown"; id = $2; told = "committed" }
+    /^ERROR (2006|2013|1105|4031|1053)/ { if (told == "committed") told = "unknown" }
+    /^ERROR/ && !/^ERROR (2006|2013|1105|4031|1053)/ { if (told == "committed") told = "rolled-back" }
+    $1 == "ends" && $2 == id { print id, told; id = 0 }
+    END { if (id) print id, "unknown" }' "$tmp"/{a,b,c,d,e,f}.out | sort
+}
+
+test_outcomes() {
+  local client from=$WRITER_NODE wrong counts
+  rm -f "$tmp"/{enough,last-*,?.out}
+  : >"$tmp/rival"
+  administrate <<<'CREATE TABLE IF NOT EXISTS rig.w (id INT PRIMARY KEY); DELETE FROM rig.w'
+  # shellcheck disable=SC2086 # three words
+  for client in a:4:1000000 b:4:2000000 c:4:3000000 d:5:4000000 e:5:5000000 f:5:6000000; do group commits ${client//:/ }; done
+  waited 20 'the clients write' has_ends >/dev/null
+  sleep 1
+  topology cut
+  topology failover
+  waited 60 'proxies follow' both_follow_another "$from" >/dev/null
+  sleep 2
+  topology heal
+  topology rejoin --node "$from"
+  sleep 2
+  : >"$tmp/enough"
+  end_clients 2
+  judged >"$tmp/judged"
+  app 5 'SELECT id FROM rig.w' | sort >"$tmp/there"
+  wrong=$(join -a 1 -e - -o 1.1,1.2,2.2 "$tmp/judged" <(sed 's/$/ there/' "$tmp/there") |
+    awk '$2 == "committed" && $3 == "-" || $2 == "rolled-back" && $3 == "there"')
+  [ -z "$wrong" ] || die "applications were told wrong: $wrong"
+  counts=$(join -a 1 -e - -o 1.2,2.2 "$tmp/judged" <(sed 's/$/ there/' "$tmp/there") | sort | uniq -c | awk '{ print $1, $2 ($3 == "there" ? " and there" : "") }' | paste -sd, -)
+  say "  outcomes: $counts"
+}
+
+has_ends() { grep -l ends "$tmp"/{a,b,c,d,e,f}.out 2>/dev/null | wc -l | grep -x 6; }
+both_follow_another() { ! is_writer 4 "$1" && ! is_writer 5 "$1" && [ "$(of 4 lockstead_lease_good)" = 1 ] && [ "$(of 5 lockstead_lease_good)" = 1 ] && echo yes; }
+
+# applies_nothing NODE: until told so.
+applies_nothing() {
+  local c=CLIENT$1
+  # shellcheck disable=SC2086 # a program and its option
+  { echo 'FLUSH TABLES WITH READ LOCK;' && until [ -e "$tmp/applies" ]; do sleep 0.1; done && echo 'UNLOCK TABLES;'; } | ${!c} >/dev/null
+}
+
+crash_with_backlog() {
+  local n
+  rm -f "$tmp/applies"
+  administrate <<<'CREATE TABLE IF NOT EXISTS rig.w (id INT PRIMARY KEY); DELETE FROM rig.w'
+  sleep 1
+  for n in 1 2 3; do [ "$n" = "$WRITER_NODE" ] || group applies_nothing "$n"; done
+  sleep 1
+  for ((n = 0; n < 5000; n++)); do printf 'INSERT INTO rig.w VALUES (%s);\n' "$n"; done | limit=90 administrate
+  # When the next one becomes the writer, it has applied nothing yet.
+  group apply_later
+  topology crash
+}
+
+apply_later() { sleep 6 && : >"$tmp/applies"; }
 
 test_one() {
   local steps
@@ -340,6 +422,10 @@ test_one() {
     switch) keep 'planned switch' topology switch ;;
     crash) keep SIGKILL topology crash ;;
     cut) test_cut ;;
+    cut-in) test_cut in ;;
+    cut-out) test_cut out ;;
+    outcomes) test_outcomes ;;
+    backlog) keep 'SIGKILL with a backlog' crash_with_backlog ;;
     *) die "unknown step '$step'" ;;
     esac
   done
@@ -358,7 +444,7 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-[ ${#names[@]} -gt 0 ] || names=(async-mysql:prepared:switch:crash async-mariadb:prepared:switch:crash gr-single:prepared:switch:crash gr-single:eventual gr-multi:agree:switch:crash galera:agree:switch:crash gr-single:cut galera:cut)
+[ ${#names[@]} -gt 0 ] || names=(async-mysql:prepared:switch:crash async-mariadb:prepared:switch:crash gr-single:prepared:switch:crash gr-single:eventual gr-single:outcomes:backlog gr-multi:agree:switch:crash galera:agree:switch:crash gr-single:cut galera:cut)
 set_stage
 for one in "${names[@]}"; do test_one "$one"; done
 say 'All as it should be.'

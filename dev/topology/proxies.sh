@@ -30,7 +30,7 @@ backends() {
 administrate() {
   local c=CLIENT$WRITER_NODE
   # shellcheck disable=SC2086 # a program and its option
-  timeout 20 ${!c} --batch
+  timeout "${limit:-20}" ${!c} --batch
 }
 
 # start_before NUMBER BACKENDS [OPTION...]: a proxy; its number as a node is from 4. Sets $pid, and $port and $pages
