@@ -420,6 +420,8 @@ fn a_held_lock_follows_a_planned_switch_and_a_crash(server: &Server) {
     let proxies = [both.proxy(&shared), both.proxy(&shared)];
     let account = taught(&both, &proxies);
     let [mut holder, mut rival] = [0, 1].map(|n: usize| Session::of(proxies[n].port, &account));
+    let fencing = format!("GRANT SELECT (k,tok,holder) ON {}.locks", both.tables.schema);
+    both.first.server.root().run(&format!("{fencing} TO {}@'%'", account.user));
     holder.ask_for("k");
     holder.gets_it();
     let users = format!("SELECT COUNT(*) FROM mysql.user WHERE user='{}'", account.user);
@@ -443,6 +445,11 @@ fn a_held_lock_follows_a_planned_switch_and_a_crash(server: &Server) {
         assert_eq!(own.as_deref(), Some("1"), "{n}");
     }
     assert_eq!(port_of(&mut holder), both.second.server.port);
+    // Its rows there are those that it is asked for.
+    holder.run("BEGIN");
+    holder.run("COMMIT");
+    let fenced = proxies[0].metric("lockstead_fenced_commits_total{result=\"fenced\"}");
+    assert_eq!(fenced.to_string(), "1");
     assert_eq!(holder.value("SELECT RELEASE_LOCK('k')").as_deref(), Some("1"));
     assert_eq!(rival.value("SELECT GET_LOCK('k', 60)").as_deref(), Some("1"));
     let kept = |n: usize| proxies[n].metric("lockstead_failover_locks_total{result=\"kept\"}");
