@@ -297,6 +297,9 @@ fn money_stays_what_it_is_in_a_storm_of_kills(server: &Server) {
     for id in 0..ACCOUNTS {
         own.server.root().run(&format!("INSERT INTO {schema}.a VALUES ({id},{MONEY})"));
     }
+    // With a question before each COMMIT, which connections are lost in as well.
+    let fencing = format!("GRANT SELECT (k,tok,holder) ON {}.locks", ground.proxy.schema);
+    own.server.root().run(&format!("{fencing} TO {}", ground.tenant.name));
     until_it_has_run_a_while(&own.server);
     let storm_of = Arc::new(Storm {
         port: ground.proxy.port,
@@ -335,6 +338,8 @@ fn money_stays_what_it_is_in_a_storm_of_kills(server: &Server) {
         )
     });
     println!("lost connections: {told:?}");
+    let fenced = ground.proxy.metric("lockstead_fenced_commits_total{result=\"fenced\"}");
+    println!("{fenced} commits fenced");
     println!(
         "{done} committed, {lost} rolled back, {} unknown, {ended} sessions ended",
         unknown.len()
@@ -353,6 +358,7 @@ fn money_stays_what_it_is_in_a_storm_of_kills(server: &Server) {
          -(SELECT COALESCE(SUM(amount),0) FROM {schema}.ledger WHERE payer=a.id)"
     ));
     assert!(wrong.is_empty(), "seed {seed}: {wrong:?}");
+    assert!(fenced > 50.0, "seed {seed}: {fenced} commits were fenced");
     assert!(storm_of.has_seen_enough(), "seed {seed}: {done} committed, {lost} rolled back");
     assert!(ended < 5, "seed {seed}: {ended} sessions have ended");
 }
