@@ -1,0 +1,42 @@
+//! Clients that repeat their first answer, whichever nonce the server asks by.
+//!
+//! MariaDB keeps a connection's nonce as long as the connection, so in a change of user some clients, such as MariaDB's
+//! C library, do not read the nonce that they are asked by: they answer by that of their login. A session with shared
+//! connections may be on another one by then.
+
+use super::Exchange;
+use crate::backend::learned::Proven;
+use crate::protocol::recover::Scheme;
+
+/// What such a client has said, and knows.
+#[derive(Default)]
+pub(super) struct FirstAnswer<'a> {
+    /// The nonce of its login, if that may be another than the connection's.
+    pub(super) nonce: Option<&'a [u8]>,
+    pub(super) answer: Vec<u8>,
+}
+
+impl<'a> Exchange<'a> {
+    /// The same, with a client that has logged in by this nonce on a connection that may be another one.
+    #[must_use]
+    pub fn knowing(mut self, nonce: &'a [u8]) -> Self {
+        self.first = FirstAnswer { nonce: Some(nonce), ..FirstAnswer::default() };
+        self
+    }
+
+    /// The client's answer to the server's question, by the nonce of that. An answer that is no account's known
+    /// password is left as it is: the server refuses it.
+    pub(super) fn by_the_server_s_nonce(&self, answer: Vec<u8>) -> Vec<u8> {
+        let repeats = !answer.is_empty() && answer == self.first.answer;
+        let Some(nonce) = self.first.nonce.filter(|_| repeats) else { return answer };
+        let known = self.lesson.learning().and_then(|learning| {
+            learning.secrets.recognise(learning.user, &self.method.plugin, nonce, &answer)
+        });
+        match known {
+            Some(Proven::Hashed(Scheme::Native, hash)) => {
+                Scheme::Native.answer(&hash, &self.method.nonce).unwrap_or(answer)
+            }
+            _ => answer,
+        }
+    }
+}
