@@ -263,7 +263,7 @@ impl<'a> Exchange<'a> {
             return self.pass_answer().await;
         }
         let answer = self.hear_client().await?;
-        let answer = self.by_the_server_s_nonce(answer);
+        let answer = self.by_the_server_s_nonce(answer).await;
         self.note_answer(&answer);
         Ok(self.answer_server(answer).await?)
     }

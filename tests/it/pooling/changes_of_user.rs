@@ -12,6 +12,7 @@ on_both! {
     a_change_to_another_account_keeps_nobody_waiting
     a_connection_whose_account_was_changed_goes_to_nobody
     a_change_of_user_is_proved_by_the_nonce_that_the_client_knows
+    a_change_to_a_new_account_is_proved_by_the_nonce_that_the_client_knows
     a_denied_change_of_user_is_the_server_s
     denied_changes_of_user_hinder_no_other_session
     a_change_of_user_teaches_as_a_login_does
@@ -115,6 +116,21 @@ fn a_change_of_user_is_proved_by_the_nonce_that_the_client_knows(server: &Server
         assert_eq!(session.client.change_user(&wrong).error(), Some(1045), "TLS {tls}");
     }
     until_free_of_pins(&ground);
+}
+
+fn a_change_to_a_new_account_is_proved_by_the_nonce_that_the_client_knows(server: &Server) {
+    let ground = Ground::new(server, 1, &["--pool-wait", "2s"]);
+    let keeping = |tenant: &Tenant| Account { keeps_nonce: true, ..tenant.account.clone() };
+    let mut session = Session::of(ground.proxy.port, &keeping(&ground.tenant));
+    for password in ["of the second", "of the third"] {
+        let mut new = Tenant::create(ground.server(), password);
+        assert_eq!(session.client.change_user(&keeping(&new)).error(), None, "{password}");
+        assert_eq!(session.value("SELECT 7").as_deref(), Some("7"));
+        assert_eq!(session.client.change_user(&keeping(&ground.tenant)).error(), None);
+        new.change_password("another one");
+        assert_eq!(session.client.change_user(&keeping(&new)).error(), None, "{password}");
+        assert_eq!(session.client.change_user(&keeping(&ground.tenant)).error(), None);
+    }
 }
 
 /// MariaDB takes no change of user any more on a connection on which it has denied three.

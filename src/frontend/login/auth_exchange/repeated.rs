@@ -4,9 +4,14 @@
 //! C library, do not read the nonce that they are asked by: they answer by that of their login. A session with shared
 //! connections may be on another one by then.
 
-use super::Exchange;
+use std::time::Duration;
+
+use super::{Exchange, Learning};
 use crate::backend::learned::Proven;
 use crate::protocol::recover::Scheme;
+
+/// How long a look at the server's accounts may take.
+const READ: Duration = Duration::from_secs(2);
 
 /// What such a client has said, and knows.
 #[derive(Default)]
@@ -24,19 +29,23 @@ impl<'a> Exchange<'a> {
         self
     }
 
-    /// The client's answer to the server's question, by the nonce of that. An answer that is no account's known
-    /// password is left as it is: the server refuses it.
-    pub(super) fn by_the_server_s_nonce(&self, answer: Vec<u8>) -> Vec<u8> {
+    /// The client's answer to the server's question, by the nonce of that. An answer that no known password has made is
+    /// left as it is: the server refuses it.
+    pub(super) async fn by_the_server_s_nonce(&self, answer: Vec<u8>) -> Vec<u8> {
         let repeats = !answer.is_empty() && answer == self.first.answer;
         let Some(nonce) = self.first.nonce.filter(|_| repeats) else { return answer };
-        let known = self.lesson.learning().and_then(|learning| {
-            learning.secrets.recognise(learning.user, &self.method.plugin, nonce, &answer)
-        });
-        match known {
+        let Some(Learning { secrets, user }) = self.lesson.learning() else { return answer };
+        let known = || match secrets.recognise(user, &self.method.plugin, nonce, &answer) {
             Some(Proven::Hashed(Scheme::Native, hash)) => {
-                Scheme::Native.answer(&hash, &self.method.nonce).unwrap_or(answer)
+                Scheme::Native.answer(&hash, &self.method.nonce)
             }
-            _ => answer,
+            _ => None,
+        };
+        if let Some(known) = known() {
+            return known;
         }
+        // The account, or its password, may be a new one.
+        secrets.verifier_reads().again(READ).await;
+        known().unwrap_or(answer)
     }
 }
