@@ -29,14 +29,14 @@ const KILLED: u16 = 1927;
 /// A KILL statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Kill {
-    victim: Victim,
+    victim: KillTarget,
     /// It ends a statement, not the session.
     query: bool,
 }
 
 /// Whom a KILL names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Victim {
+enum KillTarget {
     /// By a number, which stands there.
     Numbered(Range<usize>, ConnectionId),
     /// By CONNECTION_ID(): the session itself.
@@ -61,11 +61,11 @@ impl Kill {
                 number if number.iter().all(u8::is_ascii_digit) => {
                     let victim = std::str::from_utf8(number).ok()?.parse().ok()?;
                     let ends = words.next().is_none();
-                    let victim = Victim::Numbered(span, ConnectionId(victim));
+                    let victim = KillTarget::Numbered(span, ConnectionId(victim));
                     return ends.then_some(Self { victim, query });
                 }
                 _ if !query && is_own_id(&text[span.start..]) => {
-                    return Some(Self { victim: Victim::Itself, query });
+                    return Some(Self { victim: KillTarget::Itself, query });
                 }
                 _ => return None,
             }
@@ -75,14 +75,16 @@ impl Kill {
     /// The session's id.
     fn victim(&self, cx: &CallContext<'_>) -> ConnectionId {
         match self.victim {
-            Victim::Numbered(_, id) => id,
-            Victim::Itself => cx.identity.connection(),
+            KillTarget::Numbered(_, id) => id,
+            KillTarget::Itself => cx.identity.connection(),
         }
     }
 
     /// The statement for the server, which knows the session's connection.
     fn of_backend(&self, text: &[u8], backend: BackendId) -> Vec<u8> {
-        let Victim::Numbered(Range { start, end }, _) = self.victim else { return text.to_vec() };
+        let KillTarget::Numbered(Range { start, end }, _) = self.victim else {
+            return text.to_vec();
+        };
         [&text[..start], backend.to_string().as_bytes(), &text[end..]].concat()
     }
 }
@@ -290,13 +292,13 @@ mod tests {
             ("/* app */ KILL 1073741825", false, "/* app */ KILL 77"),
         ] {
             let kill = read(text).expect(text);
-            let number = matches!(kill.victim, Victim::Numbered(_, ConnectionId(0x4000_0001)));
+            let number = matches!(kill.victim, KillTarget::Numbered(_, ConnectionId(0x4000_0001)));
             assert_eq!((number, kill.query), (true, query), "{text}");
             assert_eq!(kill.of_backend(text.as_bytes(), BackendId(77)), sent.as_bytes());
         }
         for text in ["KILL CONNECTION_ID()", "kill\tconnection connection_id ( ) ;"] {
             let kill = read(text).expect(text);
-            assert_eq!((&kill.victim, kill.query), (&Victim::Itself, false), "{text}");
+            assert_eq!((&kill.victim, kill.query), (&KillTarget::Itself, false), "{text}");
             assert_eq!(kill.of_backend(text.as_bytes(), BackendId(77)), text.as_bytes());
         }
         for text in ["KILL QUERY CONNECTION_ID()", "KILL CONNECTION_ID() + 1", "KILL CONNECTION_ID"]
