@@ -74,7 +74,7 @@ pub(crate) struct Seat {
     pub nudge: Arc<dyn Fn() + Send + Sync>,
     /// While it has none: ends the session if its client says nothing.
     pub idle_end: Option<IdleEnd>,
-    /// KILL has ended the session, and the server is about to end its connection.
+    /// KILL or a RELEASE has ended the session, and the server is about to end its connection.
     pub killed: bool,
     /// Somebody wants the connection.
     pub asked: bool,
