@@ -19,7 +19,10 @@ pub(super) async fn tend(route: StoreRoute, secrets: Arc<LearnedSecrets>) {
     let mut link = None;
     let mut said = false;
     loop {
-        if let Err(e) = read(&route, &mut link, &secrets).await {
+        secrets.verifier_reads().begin();
+        let done = read(&route, &mut link, &secrets).await;
+        secrets.verifier_reads().end();
+        if let Err(e) = done {
             link = None;
             let refused = matches!(e, StoreError::Refused { .. });
             if refused && !std::mem::replace(&mut said, true) {
@@ -30,7 +33,10 @@ pub(super) async fn tend(route: StoreRoute, secrets: Arc<LearnedSecrets>) {
                 );
             }
         }
-        sleep(EVERY).await;
+        tokio::select! {
+            () = sleep(EVERY) => {}
+            () = secrets.verifier_reads().wanted() => {}
+        }
     }
 }
 

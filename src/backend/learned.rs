@@ -18,6 +18,7 @@ use zeroize::Zeroizing;
 
 use super::admissions::{Admission, Admissions, LoginShape};
 use super::vault::{KnownSecrets, MOST, Vault};
+use super::verifier_reads::VerifierReads;
 use crate::protocol::auth::OwnKey;
 use crate::protocol::recover::{PasswordHash, Scheme, is_none};
 use crate::types::LearnPasswords;
@@ -56,6 +57,7 @@ pub struct LearnedSecrets {
     reluctant: Mutex<HashMap<Vec<u8>, Instant>>,
     unlocked: Unlocked,
     admissions: Admissions,
+    reads: VerifierReads,
 }
 
 /// Blocks of memory that could not be locked.
@@ -74,6 +76,7 @@ impl LearnedSecrets {
             reluctant: Mutex::default(),
             unlocked: Unlocked { counter: unlocked, told: AtomicBool::new(false) },
             admissions: Admissions::default(),
+            reads: VerifierReads::default(),
         })
     }
 
@@ -133,6 +136,11 @@ impl LearnedSecrets {
                 tracing::debug!(error = %e, "a verifier is not kept");
             }
         }
+    }
+
+    /// Reads of what the server keeps.
+    pub fn verifier_reads(&self) -> &VerifierReads {
+        &self.reads
     }
 
     /// Logins that the server has judged last.

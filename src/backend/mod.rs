@@ -14,3 +14,4 @@ pub mod reach;
 pub(crate) mod session_state;
 pub mod spares;
 mod vault;
+pub mod verifier_reads;

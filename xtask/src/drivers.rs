@@ -127,7 +127,8 @@ pub(crate) fn run(place: &Workplace, options: &Options) -> Result<()> {
         .unwrap_or_else(|| place.file("out"));
     std::fs::create_dir_all(&out)?;
     let limit = Duration::from_secs(options.seconds);
-    let stand = Stand { place, out: out.canonicalize()?, limit, lists_sessions: !shares };
+    let out = out.canonicalize()?;
+    let stand = Stand { place, out, limit, lists_sessions: !shares, moves: options.shuffle };
 
     let mut table = Table::default();
     for release in &flavours {

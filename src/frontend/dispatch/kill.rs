@@ -17,21 +17,35 @@ use crate::sql::find::first_word::after_comments;
 use crate::store::identity::same_run;
 use crate::types::{BackendId, ConnectionId};
 
+const OWN_ID: &[u8] = b"connection_id";
+
 /// ER_NO_SUCH_THREAD.
 const NO_SUCH_THREAD: u16 = 1094;
+/// ER_QUERY_INTERRUPTED.
+const INTERRUPTED: u16 = 1317;
+/// ER_CONNECTION_KILLED, of MariaDB.
+const KILLED: u16 = 1927;
 
 /// A KILL statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Kill {
-    /// Where the number stands.
-    span: Range<usize>,
-    victim: ConnectionId,
+    victim: KillTarget,
     /// It ends a statement, not the session.
     query: bool,
 }
 
+/// Whom a KILL names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum KillTarget {
+    /// By a number, which stands there.
+    Numbered(Range<usize>, ConnectionId),
+    /// By CONNECTION_ID(): the session itself.
+    Itself,
+}
+
 impl Kill {
-    /// Reads a text that is nothing but a KILL with a number.
+    /// Reads a text that is nothing but a KILL with a number, or of the session itself. One of its own statement ends
+    /// nothing else: the server needs no help with that.
     pub(crate) fn read(text: &[u8]) -> Option<Self> {
         let mut query = false;
         let mut words = Words { text, at: after_comments(text) };
@@ -47,18 +61,40 @@ impl Kill {
                 number if number.iter().all(u8::is_ascii_digit) => {
                     let victim = std::str::from_utf8(number).ok()?.parse().ok()?;
                     let ends = words.next().is_none();
-                    return ends.then_some(Self { span, victim: ConnectionId(victim), query });
+                    let victim = KillTarget::Numbered(span, ConnectionId(victim));
+                    return ends.then_some(Self { victim, query });
+                }
+                _ if !query && is_own_id(&text[span.start..]) => {
+                    return Some(Self { victim: KillTarget::Itself, query });
                 }
                 _ => return None,
             }
         }
     }
 
+    /// The session's id.
+    fn victim(&self, cx: &CallContext<'_>) -> ConnectionId {
+        match self.victim {
+            KillTarget::Numbered(_, id) => id,
+            KillTarget::Itself => cx.identity.connection(),
+        }
+    }
+
     /// The statement for the server, which knows the session's connection.
     fn of_backend(&self, text: &[u8], backend: BackendId) -> Vec<u8> {
-        let Range { start, end } = self.span;
+        let KillTarget::Numbered(Range { start, end }, _) = self.victim else {
+            return text.to_vec();
+        };
         [&text[..start], backend.to_string().as_bytes(), &text[end..]].concat()
     }
+}
+
+/// Whether this is CONNECTION_ID(), and nothing after it.
+fn is_own_id(text: &[u8]) -> bool {
+    let Some((name, rest)) = text.split_at_checked(OWN_ID.len()) else { return false };
+    let mut call = rest.iter().filter(|byte| !byte.is_ascii_whitespace());
+    let called = call.next() == Some(&b'(') && call.next() == Some(&b')');
+    name.eq_ignore_ascii_case(OWN_ID) && called && call.all(|byte| *byte == b';')
 }
 
 /// Words between white space and semicolons.
@@ -87,19 +123,21 @@ enum SentKill<'a> {
 }
 
 impl SentKill<'_> {
-    fn victim(&self) -> ConnectionId {
+    fn victim(&self, cx: &CallContext<'_>) -> ConnectionId {
         match self {
-            Self::Text { kill, .. } => kill.victim,
+            Self::Text { kill, .. } => kill.victim(cx),
             Self::Command { victim, .. } => *victim,
         }
     }
 
+    /// It ends more than a statement.
+    fn ends_a_session(&self) -> bool {
+        !matches!(self, Self::Text { kill: Kill { query: true, .. }, .. })
+    }
+
     /// What it does to a session of which the server does not know.
     fn event(&self) -> SessionEvent {
-        match self {
-            Self::Text { kill: Kill { query: true, .. }, .. } => SessionEvent::Interrupt,
-            Self::Text { .. } | Self::Command { .. } => SessionEvent::Kill,
-        }
+        if self.ends_a_session() { SessionEvent::Kill } else { SessionEvent::Interrupt }
     }
 
     /// The same for the server, which knows the session's connection.
@@ -124,7 +162,7 @@ pub(crate) async fn run_kill(
     at: usize,
     kill: &Kill,
 ) -> Result<(), CloseReason> {
-    if find(cx, kill.victim).is_none() {
+    if find(cx, kill.victim(cx)).is_none() {
         return cx.forward(packet);
     }
     cx.count(Command::QUERY);
@@ -137,7 +175,7 @@ pub(crate) async fn run_prepared_kill(
     packet: &[u8],
     text: &[u8],
 ) -> Result<(), CloseReason> {
-    let Some(kill) = Kill::read(text).filter(|kill| find(cx, kill.victim).is_some()) else {
+    let Some(kill) = Kill::read(text).filter(|kill| find(cx, kill.victim(cx)).is_some()) else {
         return cx.forward(packet);
     };
     cx.count(Command::STMT_EXECUTE);
@@ -169,7 +207,7 @@ fn find(cx: &CallContext<'_>, id: ConnectionId) -> Option<FoundSession> {
 /// The server judges who may. Where it knows no connection of the victim's, it is asked about another one of
 /// the same account.
 async fn carry_out(cx: &mut CallContext<'_>, sent: &SentKill<'_>) -> Result<(), CloseReason> {
-    let own = sent.victim();
+    let own = sent.victim(cx);
     let Some(victim) = find(cx, own) else {
         return cx.refuse(&codes::unknown_thread(own.0));
     };
@@ -179,6 +217,10 @@ async fn carry_out(cx: &mut CallContext<'_>, sent: &SentKill<'_>) -> Result<(), 
     {
         let reply = cx.exchange(&sent.of_backend(backend), Shape::Results).await?;
         if !is_unknown(&reply) {
+            if own == cx.identity.connection() && sent.ends_a_session() && has_killed(&reply) {
+                cx.send_client(&reply.bytes)?;
+                return Err(CloseReason::Killed);
+            }
             if !reply.is_error() {
                 // It may do nothing with its connection, or wait for what the server does not see.
                 let _ = victim.events.send(sent.event());
@@ -206,6 +248,14 @@ async fn carry_out(cx: &mut CallContext<'_>, sent: &SentKill<'_>) -> Result<(), 
 /// Whether the server knows no such connection.
 fn is_unknown(reply: &Reply) -> bool {
     matches!(reply.ending, Ending::Err { code: NO_SUCH_THREAD })
+}
+
+/// Whether the server ends the connection that has asked for that. The statement itself is the first thing that ends.
+fn has_killed(reply: &Reply) -> bool {
+    match reply.ending {
+        Ending::Err { code } => code == INTERRUPTED || code == KILLED,
+        _ => true,
+    }
 }
 
 /// Whether two connections may be of the same run of the server. If not, the id of one means another client to the other.
@@ -242,8 +292,18 @@ mod tests {
             ("/* app */ KILL 1073741825", false, "/* app */ KILL 77"),
         ] {
             let kill = read(text).expect(text);
-            assert_eq!((kill.victim, kill.query), (ConnectionId(0x4000_0001), query), "{text}");
+            let number = matches!(kill.victim, KillTarget::Numbered(_, ConnectionId(0x4000_0001)));
+            assert_eq!((number, kill.query), (true, query), "{text}");
             assert_eq!(kill.of_backend(text.as_bytes(), BackendId(77)), sent.as_bytes());
+        }
+        for text in ["KILL CONNECTION_ID()", "kill\tconnection connection_id ( ) ;"] {
+            let kill = read(text).expect(text);
+            assert_eq!((&kill.victim, kill.query), (&KillTarget::Itself, false), "{text}");
+            assert_eq!(kill.of_backend(text.as_bytes(), BackendId(77)), text.as_bytes());
+        }
+        for text in ["KILL QUERY CONNECTION_ID()", "KILL CONNECTION_ID() + 1", "KILL CONNECTION_ID"]
+        {
+            assert_eq!(read(text), None, "{text}");
         }
         for text in ["", "KILL", "KILL x", "KILL 1 2", "KILLER 1", "KILL QUERY ID 5", "SELECT 1"] {
             assert_eq!(read(text), None, "{text}");

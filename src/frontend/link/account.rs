@@ -26,6 +26,13 @@ impl Link {
         });
     }
 
+    /// The server has denied a change of user, and counts that against the connection that the session has.
+    pub(crate) fn note_denied_change(&mut self) {
+        if let Some(seat) = &mut self.seat {
+            seat.denied = true;
+        }
+    }
+
     /// Which connections the session may have, if it shares them.
     pub(crate) fn pool_key(&self) -> Option<Arc<PoolKey>> {
         self.seat.as_ref().map(|seat| Arc::clone(&seat.key))

@@ -144,6 +144,9 @@ impl Link {
         if ending.is_error() && next.as_ref().is_some_and(|next| !next.undone) {
             self.note_perhaps_committed();
         }
+        if let Some(seat) = &mut self.seat {
+            seat.killed |= next.as_ref().is_some_and(|n| n.releases) && !ending.is_error();
+        }
         match next.map(|next| next.recipient) {
             Some(Recipient::Watched(seen)) => {
                 self.finished.push(Finished::Watched(seen, ending));

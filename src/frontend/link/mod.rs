@@ -191,7 +191,10 @@ impl Link {
 
     /// The same where it may call a prepared statement by another id.
     fn owe_told(&mut self, mut pending: Pending, told: Naming) {
-        pending.undone = self.seat.as_ref().is_some_and(|seat| seat.if_lost.undone);
+        if let Some(seat) = &self.seat {
+            pending.undone = seat.if_lost.undone;
+            pending.releases = seat.if_lost.releases && pending.recipient.is_client();
+        }
         self.server.expect(pending.shape, told);
         self.pending.push_back(pending);
     }

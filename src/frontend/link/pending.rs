@@ -19,6 +19,8 @@ pub(crate) struct Pending {
     pub seq: u8,
     /// The command is undone with the transaction that it runs in, and ends it by a rollback only.
     pub undone: bool,
+    /// The session ends with it, if it succeeds.
+    pub releases: bool,
     /// The prepared statement of a session that shares its connections, if the response may end its cursor.
     pub statement: Option<(u32, Awaited)>,
 }
@@ -26,7 +28,7 @@ pub(crate) struct Pending {
 impl Pending {
     /// To a command of one frame.
     pub(crate) fn new(shape: Shape, recipient: Recipient) -> Self {
-        Self { shape, recipient, seq: 1, undone: false, statement: None }
+        Self { shape, recipient, seq: 1, undone: false, releases: false, statement: None }
     }
 }
 

@@ -109,6 +109,7 @@ impl Link {
             seat.rows_may_hide = true;
             seat.note_begin(alone);
             seat.if_lost.undone = matches!(command, Command::PING | Command::STATISTICS);
+            seat.if_lost.releases = false;
         }
         match command {
             Command::BINLOG_DUMP

@@ -2,12 +2,15 @@
 //! where one leg is secure and the other is not, and where it learns passwords.
 
 mod password;
+mod repeated;
 
 use std::borrow::Cow;
 use std::io;
 use std::time::Duration;
 
 use tokio::time::Instant;
+
+use repeated::FirstAnswer;
 
 pub use super::lesson::Learning;
 use super::lesson::Lesson;
@@ -58,6 +61,7 @@ pub struct Exchange<'a> {
     /// Read from the server, and not looked at yet.
     held_back: Option<Vec<u8>>,
     lesson: Lesson<'a>,
+    first: FirstAnswer<'a>,
 }
 
 /// How the server has decided.
@@ -106,6 +110,7 @@ impl<'a> Exchange<'a> {
             accepted: false,
             held_back: None,
             lesson: Lesson::default(),
+            first: FirstAnswer::default(),
         }
     }
 
@@ -138,6 +143,7 @@ impl<'a> Exchange<'a> {
     pub async fn first(&mut self, plugin: &[u8], proof: &[u8]) -> Result<Option<Vec<u8>>, Broken> {
         let greeted_with = std::mem::replace(&mut self.method.plugin, plugin.to_vec());
         self.note_answer(proof);
+        self.first.answer = proof.to_vec();
         let translated = match proof {
             [] => Ok(None),
             _ if plugin == CLEAR => self.check_clear().map(|()| None),
@@ -257,6 +263,7 @@ impl<'a> Exchange<'a> {
             return self.pass_answer().await;
         }
         let answer = self.hear_client().await?;
+        let answer = self.by_the_server_s_nonce(answer).await;
         self.note_answer(&answer);
         Ok(self.answer_server(answer).await?)
     }

@@ -88,8 +88,9 @@ impl Seat {
         self.hold = None;
         self.asked = false;
         let foreign = std::mem::take(&mut self.foreign);
+        let denied = std::mem::take(&mut self.denied);
         let reuse = self.current.clear();
         let foreign = mutants::or(Mutant::LendAcrossAccounts, foreign, false);
-        reuse == Reuse::Allowed && !foreign && !self.pins.has(Pin::Replication)
+        reuse == Reuse::Allowed && !foreign && !denied && !self.pins.has(Pin::Replication)
     }
 }

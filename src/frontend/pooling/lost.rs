@@ -51,6 +51,8 @@ pub(crate) struct IfLost {
     pub before: Option<(Pins, Doubts)>,
     /// The command under way is undone with its transaction.
     pub undone: bool,
+    /// The server ends the connection after the command under way, if that succeeds.
+    pub releases: bool,
     /// A statement has failed that may have committed the transaction.
     pub perhaps_committed: bool,
     /// The transaction has ended with its connection, and the client has yet to be told.

@@ -18,6 +18,7 @@ pub(crate) mod named;
 pub(crate) mod open;
 pub(crate) mod pins;
 pub(crate) mod prepared;
+mod release;
 pub(crate) mod restore;
 pub(crate) mod results;
 pub(crate) mod seat;

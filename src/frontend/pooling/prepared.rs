@@ -26,12 +26,14 @@ impl Seat {
     pub(crate) fn note_text(&mut self, text: &[u8], dialect: Dialect, runs: bool) {
         self.dialect = dialect;
         self.if_lost.undone = is_undone(text);
+        self.if_lost.releases = runs && self.releases(text);
         self.note_programs(text);
         let effects = session_effects(text, dialect);
         let executed = if runs { self.named.take_in(text, dialect, &effects) } else { None };
         match executed {
             Some((text, dialect)) => {
                 self.if_lost.undone = false;
+                self.if_lost.releases = self.releases(&text);
                 self.note_variables(&effects);
                 self.doubts.insert_id = true;
                 self.note_programs(&text);
@@ -70,9 +72,11 @@ impl Seat {
     pub(crate) fn note_execution(&mut self, id: u32) {
         // Of a text that is not kept, nothing is known.
         self.if_lost.undone = false;
+        self.if_lost.releases = false;
         let again = self.statements.again(self.statements.meant(id));
         if let Some(Again { text, dialect, .. }) = again.cloned() {
             self.note_text(&text, dialect, false);
+            self.if_lost.releases = self.releases(&text);
         } else {
             self.rows_may_hide = true;
             self.finding = RowsFound::Unseen;

@@ -74,7 +74,7 @@ pub(crate) struct Seat {
     pub nudge: Arc<dyn Fn() + Send + Sync>,
     /// While it has none: ends the session if its client says nothing.
     pub idle_end: Option<IdleEnd>,
-    /// KILL has ended the session, and the server is about to end its connection.
+    /// KILL or a RELEASE has ended the session, and the server is about to end its connection.
     pub killed: bool,
     /// Somebody wants the connection.
     pub asked: bool,
@@ -107,6 +107,8 @@ pub(crate) struct Seat {
     pub(super) results: LastResults,
     /// Its connection was another account's before: it may have kept something of that one, and goes to nobody.
     pub(super) foreign: bool,
+    /// The server has denied a change of user on its connection: MariaDB denies all after three, so it goes to nobody.
+    pub denied: bool,
     /// It has a role of that account, which no other connection could be given.
     pub(super) borrows_role: bool,
     /// What is known for the case that its connection ends.
@@ -203,6 +205,7 @@ impl Seat {
             results: LastResults::default(),
             if_lost: IfLost { goes_on, ..IfLost::default() },
             foreign: false,
+            denied: false,
             borrows_role: false,
             statements,
             told_of_many: false,

@@ -91,6 +91,8 @@ pub(crate) async fn refuse_dropped(
         return refuse_away(cx, dropped, &refusal);
     }
     if !cx.statements.contains(dropped.id) {
+        // As after any failed execution, nothing is left of what was sent ahead of it.
+        cx.reset_statement(dropped.id).await?;
         let mut out = Vec::new();
         codes::types_do_not_fit().encode(&mut out, dropped.seq.wrapping_add(1), false);
         return cx.send_client(&out);

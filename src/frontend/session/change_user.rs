@@ -34,16 +34,19 @@ impl Session {
             return Err(CloseReason::Broken("a change of user without a connection to the server"));
         };
         let seq = packet[HEADER - 1];
+        let method = self.identity.take_method();
         let mut exchange = Exchange::new(
             Side { leg: client, next: seq.wrapping_add(1) },
             Side { leg: server, next: seq },
             self.context.hops.own_key(),
             deadline,
-            self.identity.take_method(),
+            method,
         );
         let shared = self.context.shared.as_ref();
         if let (Some(Shared { secrets, .. }), Some(change)) = (shared, &change) {
-            exchange = exchange.teaching(Learning { secrets, user: change.user });
+            exchange = exchange
+                .teaching(Learning { secrets, user: change.user })
+                .knowing(self.identity.nonce());
         }
         let exchanged = async {
             let Some(change) = &change else {
@@ -73,8 +76,11 @@ impl Session {
             let change = change.as_ref().filter(|_| ok.is_some());
             watch_changed_user(watch, change, self.identity.peer());
         }
-        if ok.is_none() && self.view.flavour() == Flavour::MySql {
-            return Err(CloseReason::ServerGone);
+        if ok.is_none() {
+            if self.view.flavour() == Flavour::MySql {
+                return Err(CloseReason::ServerGone);
+            }
+            self.link.note_denied_change();
         }
         self.link.report_again()?;
         release_held(&mut self.cx()).await?;

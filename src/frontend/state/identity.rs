@@ -25,6 +25,8 @@ pub(crate) struct Identity {
     peer: Peer,
     /// How its user proved to be one.
     method: Method,
+    /// The nonce by which its client has logged in.
+    nonce: Box<[u8]>,
     /// When its connection to the server was opened, on the boot clock.
     opened: Duration,
     ids: SessionIds,
@@ -45,7 +47,8 @@ impl Identity {
         cluster: Option<Arc<str>>,
         entry: Entry,
     ) -> Self {
-        Self { peer, method, opened, ids, owner, cluster, entry }
+        let nonce = method.nonce.clone().into();
+        Self { peer, method, nonce, opened, ids, owner, cluster, entry }
     }
 
     /// Where the client is.
@@ -76,6 +79,11 @@ impl Identity {
     /// How its user proved to be one; taken for another login on the open connection.
     pub(crate) fn take_method(&mut self) -> Method {
         std::mem::take(&mut self.method)
+    }
+
+    /// The nonce by which its client has logged in.
+    pub(crate) fn nonce(&self) -> &[u8] {
+        &self.nonce
     }
 
     /// How its user proved to be one, in another login.

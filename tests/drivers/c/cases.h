@@ -42,6 +42,8 @@ void quiet(MYSQL *m, const char *sql);
 long number(MYSQL *m, const char *sql);
 // Waits until the session waits for a lock, as the server shows it.
 int lists_sessions(void);
+// Whether the session gives its connection away whenever it may.
+int moves(void);
 void until_waiting(MYSQL *observer, unsigned long id);
 
 // Prepares a text; NULL after an error, which it printed.

@@ -176,6 +176,11 @@ int lists_sessions(void) {
   return !lists || strcmp(lists, "no");
 }
 
+int moves(void) {
+  const char *moves = getenv("DB_MOVES");
+  return moves && !strcmp(moves, "yes");
+}
+
 void until_waiting(MYSQL *observer, unsigned long id) {
   char sql[200];
   if (!lists_sessions()) {

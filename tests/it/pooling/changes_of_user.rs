@@ -11,7 +11,10 @@ on_both! {
     a_change_of_user_keeps_nobody_waiting
     a_change_to_another_account_keeps_nobody_waiting
     a_connection_whose_account_was_changed_goes_to_nobody
+    a_change_of_user_is_proved_by_the_nonce_that_the_client_knows
+    a_change_to_a_new_account_is_proved_by_the_nonce_that_the_client_knows
     a_denied_change_of_user_is_the_server_s
+    denied_changes_of_user_hinder_no_other_session
     a_change_of_user_teaches_as_a_login_does
 }
 
@@ -83,6 +86,63 @@ fn a_connection_whose_account_was_changed_goes_to_nobody(server: &Server) {
         let left = [second.connections(), ground.tenant.connections()].concat();
         (!left.contains(&connection)).then_some(())
     });
+    assert_eq!(session.value("SELECT 7").as_deref(), Some("7"));
+}
+
+/// Some clients know only the nonce of their login, and have never had the connection on which that was greeted.
+fn a_change_of_user_is_proved_by_the_nonce_that_the_client_knows(server: &Server) {
+    let ground = Ground::new(server, 1, &["--pool-wait", "2s"]);
+    let second = Tenant::create(ground.server(), "of the second");
+    teach(&ground.proxy, &second.account);
+    let first = &ground.tenant;
+    for tls in [false, true] {
+        let of = |tenant: &Tenant| {
+            let mut account = Account { keeps_nonce: true, ..tenant.account.clone() };
+            account.wrap.tls = tls;
+            account
+        };
+        let wrong = Account { password: "another".to_owned(), ..of(first) };
+        let mut sessions = [(); 2].map(|()| Session::of(ground.proxy.port, &of(first)));
+        for round in 0..4 {
+            for (n, session) in sessions.iter_mut().enumerate() {
+                let now = if round % 2 == n { &second } else { first };
+                let changed = session.client.change_user(&of(now));
+                assert_eq!(changed.error(), None, "TLS {tls}, round {round}, session {n}");
+                let is = format!("{} {}", now.name, now.database.name);
+                assert_eq!(who(session), Some(is), "TLS {tls}, round {round}, session {n}");
+            }
+        }
+        let [mut session, _other] = sessions;
+        assert_eq!(session.client.change_user(&wrong).error(), Some(1045), "TLS {tls}");
+    }
+    until_free_of_pins(&ground);
+}
+
+fn a_change_to_a_new_account_is_proved_by_the_nonce_that_the_client_knows(server: &Server) {
+    let ground = Ground::new(server, 1, &["--pool-wait", "2s"]);
+    let keeping = |tenant: &Tenant| Account { keeps_nonce: true, ..tenant.account.clone() };
+    let mut session = Session::of(ground.proxy.port, &keeping(&ground.tenant));
+    for password in ["of the second", "of the third"] {
+        let mut new = Tenant::create(ground.server(), password);
+        assert_eq!(session.client.change_user(&keeping(&new)).error(), None, "{password}");
+        assert_eq!(session.value("SELECT 7").as_deref(), Some("7"));
+        assert_eq!(session.client.change_user(&keeping(&ground.tenant)).error(), None);
+        new.change_password("another one");
+        assert_eq!(session.client.change_user(&keeping(&new)).error(), None, "{password}");
+        assert_eq!(session.client.change_user(&keeping(&ground.tenant)).error(), None);
+    }
+}
+
+/// MariaDB takes no change of user any more on a connection on which it has denied three.
+fn denied_changes_of_user_hinder_no_other_session(server: &Server) {
+    let ground = Ground::new(server, 1, &["--pool-wait", "2s"]);
+    let wrong = Account { password: "another".to_owned(), ..ground.tenant.account.clone() };
+    for _ in 0..4 {
+        let mut session = ground.session();
+        assert_eq!(session.client.change_user(&wrong).error(), Some(1045));
+    }
+    let mut session = ground.session();
+    assert_eq!(session.client.change_user(&ground.tenant.account).error(), None);
     assert_eq!(session.value("SELECT 7").as_deref(), Some("7"));
 }
 

@@ -7,10 +7,12 @@ use crate::own_server::{OwnServer, flavour_of};
 use crate::script::{Flavour, Server};
 use crate::session::{Session, until_busy};
 use crate::stage::{eventually, on_both};
+use crate::wire::{End, Execute};
 
 on_both! {
     a_client_that_vanishes_from_a_transaction_leaves_no_row_lock_and_then_no_lock
     a_client_that_vanishes_from_a_statement_leaves_room
+    a_release_ends_the_session_as_on_the_server
     sessions_without_a_connection_outlive_a_restart_of_the_server
     sessions_that_hold_locks_outlive_a_restart_of_the_server
     sessions_that_speak_right_after_a_restart_go_on
@@ -36,6 +38,42 @@ fn a_client_that_vanishes_from_a_transaction_leaves_no_row_lock_and_then_no_lock
         waiter.unlock("k");
         assert_eq!(ground.session().value("SELECT 7").as_deref(), Some("7"));
         ground.tenant.only_connection();
+    }
+}
+
+fn a_release_ends_the_session_as_on_the_server(server: &Server) {
+    let ground = Ground::new(server, 2, &["--idle-keep", "50ms"]);
+    for port in [ground.server().port, ground.proxy.port] {
+        let session = || Session::of(port, &ground.tenant.account);
+        let (mut leaver, mut waiter) = (session(), session());
+        leaver.run("SET completion_type = 'RELEASE'");
+        leaver.run("COMMIT NO RELEASE");
+        leaver.lock("k");
+        leaver.run("COMMIT");
+        let end = leaver.client.read_until_closed();
+        assert_eq!((end.error(), end.end), (None, End::Closed));
+        waiter.ask_for("k");
+        waiter.gets_it();
+        for text in ["COMMIT RELEASE", "ROLLBACK WORK AND NO CHAIN RELEASE"] {
+            for prepared in [false, true] {
+                let mut leaver = session();
+                leaver.lock(text);
+                leaver.run("BEGIN");
+                let response = if prepared {
+                    let release = leaver.client.prepare(text.as_bytes());
+                    let release = release.statement_id().expect("prepared");
+                    leaver.client.execute(release, &Execute::default())
+                } else {
+                    leaver.client.query(text.as_bytes())
+                };
+                assert_eq!(response.error(), None, "{text} {prepared}");
+                let end = leaver.client.read_until_closed();
+                assert_eq!((end.error(), end.end), (None, End::Closed), "{text} {prepared}");
+                waiter.ask_for(text);
+                waiter.gets_it();
+                waiter.unlock(text);
+            }
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use crate::script::Server;
 use crate::session::{Session, account};
 use crate::stage::{eventually, on_both};
 use crate::wire::response::ErrPacket;
-use crate::wire::{Execute, Response, Shape, render};
+use crate::wire::{End, Execute, Response, Shape, render};
 
 on_both! {
     a_kill_ends_a_session_without_a_connection
@@ -16,6 +16,7 @@ on_both! {
     a_kill_query_ends_a_wait_for_a_connection
     the_server_judges_who_may_kill_a_session_without_a_connection
     a_prepared_kill_takes_a_session_s_id
+    a_kill_of_itself_ends_the_session_as_on_the_server
     com_process_kill_takes_a_session_s_id_where_the_server_knows_the_command
 }
 
@@ -71,6 +72,40 @@ fn a_prepared_kill_takes_a_session_s_id(server: &Server) {
         let again = killer.client.execute(kill, &Execute::default());
         assert_eq!(error(&again), (1094, format!("Unknown thread id: {}", victim.id())));
     }
+}
+
+/// Ways in which a session kills itself.
+const ITSELF: [&str; 3] = ["KILL CONNECTION_ID()", "kill connection connection_id ( );", "KILL %"];
+
+fn a_kill_of_itself_ends_the_session_as_on_the_server(server: &Server) {
+    let ground = Ground::new(server, 2, &["--idle-keep", "50ms"]);
+    let port = ground.proxy.port;
+    for (text, prepared) in ITSELF.iter().flat_map(|text| [(text, false), (text, true)]) {
+        let [direct, proxied] = [ground.server().port, port].map(|port| {
+            let mut victim = Session::of(port, &ground.tenant.account);
+            let text = text.replace('%', &victim.id().to_string());
+            let lock = format!("{text} {prepared}");
+            victim.lock(&lock);
+            // A statement that is kept keeps the session on its connection.
+            let kill = prepared.then(|| victim.client.prepare(text.as_bytes()));
+            if port == ground.proxy.port {
+                ground.until_all_have_left();
+            }
+            let answer = match kill.map(|prepared| prepared.statement_id().expect("prepared")) {
+                Some(kill) => victim.client.execute(kill, &Execute::default()),
+                None => victim.client.query(text.as_bytes()),
+            };
+            let after = victim.client.query(b"SELECT 7");
+            assert_eq!(after.end, End::Closed, "{text} {prepared}");
+            let mut other = Session::of(port, &ground.tenant.account);
+            until_free(&mut other, &lock);
+            answer.error()
+        });
+        // MariaDB tells the session's end or does not.
+        let told = [Some(1317), Some(1927), None];
+        assert!(told.contains(&direct) && told.contains(&proxied), "{text}: {proxied:?}");
+    }
+    assert!(ground.pins().is_empty());
 }
 
 fn a_kill_query_of_an_idle_session_touches_nothing(server: &Server) {

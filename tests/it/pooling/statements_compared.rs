@@ -234,6 +234,19 @@ fn types_that_do_not_fit_into_a_packet_are_refused(server: &Server) {
     assert_eq!(refused.error(), Some(1235), "{}", render::response(&refused));
     pair.move_on();
     assert_eq!(render::summary(&execute(&mut pair.shared, 7, true)), "7");
+    // Nothing is left of what was sent ahead of an execution that is refused.
+    let [id, _] = pair.prepare("SELECT ?, LENGTH(?)");
+    let ahead = |session: &mut Session, value: usize, keep_types: bool| {
+        session.client.send_long_data(id, 0, b"ahead");
+        let params = vec![Param::LongData(253), Param::Text(vec![b'x'; value])];
+        let execution = Execute { params, keep_types, ..Execute::default() };
+        session.client.execute(id, &execution)
+    };
+    assert_eq!(render::summary(&ahead(&mut pair.shared, 5, false)), "ahead | 5");
+    pair.move_on();
+    let refused = ahead(&mut pair.shared, FRAME - 16, true);
+    assert_eq!(refused.error(), Some(1235), "{}", render::response(&refused));
+    assert_eq!(render::summary(&ahead(&mut pair.shared, 6, false)), "ahead | 6");
 }
 
 fn a_strange_id_means_nobody_s_statement(server: &Server) {

@@ -23,6 +23,8 @@ pub(super) struct Stand<'a> {
     pub(super) limit: Duration,
     /// Whether the server's process list has sessions by their ids.
     pub(super) lists_sessions: bool,
+    /// Whether sessions give their connections away whenever they may.
+    pub(super) moves: bool,
 }
 
 /// What is compared.
@@ -146,6 +148,7 @@ impl Stand<'_> {
             .env("DB_FLAVOUR", cell.server.flavour().name())
             .env("DB_VERSION", cell.version)
             .env("DB_LISTS_SESSIONS", if self.lists_sessions { "yes" } else { "no" })
+            .env("DB_MOVES", if self.moves { "yes" } else { "no" })
             .stdin(Stdio::null())
             .stdout(File::create(with("raw"))?)
             .stderr(File::create(with("err"))?);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::capability::{PROTOCOL_41, QUERY_ATTRIBUTES};
 use super::command;
 use super::frame::Frames;
-use super::login::{Account, Login, change_user_body, converse, log_in};
+use super::login::{Account, Greeting, Login, change_user_body, converse, log_in};
 use super::params::{Execute, Param, attribute_block};
 use super::reader::Reader;
 use super::response::{Packet, Response, Shape};
@@ -103,9 +103,10 @@ impl Client {
 
     fn read_auth(&mut self) -> Response {
         let mut packets: Vec<Packet> = Vec::new();
-        let greeting = self.login.greeting.clone().unwrap_or_default();
-        let deadline = Instant::now() + self.patience;
-        let end = converse(&mut self.frames, &self.account, &greeting, deadline, &mut packets);
+        let greeting = self.last_greeting();
+        let (keeps, deadline) = (self.account.keeps_nonce, Instant::now() + self.patience);
+        let (frames, account) = (&mut self.frames, &self.account);
+        let end = converse(frames, account, &greeting, keeps, deadline, &mut packets);
         Response { packets, end, took: self.sent.elapsed() }
     }
 
@@ -181,10 +182,16 @@ impl Client {
     }
 
     pub fn change_user(&mut self, account: &Account) -> Response {
-        let greeting = self.login.greeting.clone().unwrap_or_default();
+        let greeting = self.last_greeting();
         let body = change_user_body(account, &greeting, self.capabilities());
         self.account = account.clone();
         self.command(command::CHANGE_USER, &body, Shape::Auth)
+    }
+
+    /// The greeting, with the nonce by which the login was proved.
+    fn last_greeting(&self) -> Greeting {
+        let greeting = self.login.greeting.clone().unwrap_or_default();
+        Greeting { salt: self.login.salt(), ..greeting }
     }
 
     pub fn reset_connection(&mut self) -> Response {

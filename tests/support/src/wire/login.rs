@@ -38,6 +38,9 @@ pub struct Account {
     pub wrap: Wrap,
     /// The first answer is the password in clear.
     pub clear_first: bool,
+    /// A change of user by mysql_native_password is proved by the nonce of the login, whichever the server asks by:
+    /// so does MariaDB's C library.
+    pub keeps_nonce: bool,
     /// What is sent before anything is heard.
     pub preamble: Vec<u8>,
 }
@@ -54,6 +57,7 @@ impl Account {
             attributes: vec![("program_name".to_owned(), "lockstead-tests".to_owned())],
             wrap: Wrap::default(),
             clear_first: false,
+            keeps_nonce: false,
             preamble: Vec::new(),
         }
     }
@@ -128,6 +132,13 @@ impl Login {
         self.packets.last().is_some_and(|p| p.kind == Kind::Ok)
     }
 
+    /// The nonce by which the client has proved itself.
+    pub fn salt(&self) -> Vec<u8> {
+        let asked = self.packets.iter().rev().find_map(|packet| method(&packet.payload));
+        let greeted = || self.greeting.as_ref().map(|greeting| greeting.salt.clone());
+        asked.map(|(_, salt)| salt).or_else(greeted).unwrap_or_default()
+    }
+
     pub fn connection_id(&self) -> u32 {
         self.greeting.as_ref().map_or(0, |g| g.connection_id)
     }
@@ -165,7 +176,7 @@ pub fn log_in(frames: &mut Frames, account: &Account, patience: Duration) -> Log
     }
     sent = sent.and_then(|_| frames.write(&response, sequence));
     let end = if sent.is_ok() {
-        converse(frames, account, &greeting, deadline, &mut packets)
+        converse(frames, account, &greeting, false, deadline, &mut packets)
     } else {
         End::Closed
     };
@@ -228,11 +239,20 @@ pub fn change_user_body(account: &Account, greeting: &Greeting, capabilities: u3
     out
 }
 
-/// Answers the server's authentication packets until it says OK or ERR.
+/// Plugin and nonce of a packet that asks by another method.
+fn method(payload: &[u8]) -> Option<(&[u8], Vec<u8>)> {
+    let mut c = Cursor(payload.strip_prefix(&[0xfe])?);
+    let plugin = c.nul_bytes();
+    Some((plugin, c.0.strip_suffix(&[0]).unwrap_or(c.0).to_vec()))
+}
+
+/// Answers the server's authentication packets until it says OK or ERR; with `keeps_nonce` by the nonce of the greeting
+/// where the plugin is mysql_native_password.
 pub fn converse(
     frames: &mut Frames,
     account: &Account,
     greeting: &Greeting,
+    keeps_nonce: bool,
     deadline: Instant,
     packets: &mut Vec<Packet>,
 ) -> End {
@@ -254,10 +274,11 @@ pub fn converse(
             return End::Complete;
         }
         let answer = match packet.payload.as_slice() {
-            [0xfe, rest @ ..] => {
-                let mut c = Cursor(rest);
-                let plugin = c.nul_bytes();
-                salt = c.0.strip_suffix(&[0]).unwrap_or(c.0).to_vec();
+            payload @ [0xfe, ..] => {
+                let Some((plugin, asked)) = method(payload) else { return End::Complete };
+                if !keeps_nonce || plugin != NATIVE {
+                    salt = asked;
+                }
                 match plugin {
                     SHA256 if frames.wrapped.is_secure() => [password, &[0]].concat(),
                     SHA256 => vec![0x01],

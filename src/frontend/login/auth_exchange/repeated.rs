@@ -1,0 +1,51 @@
+//! Clients that repeat their first answer, whichever nonce the server asks by.
+//!
+//! MariaDB keeps a connection's nonce as long as the connection, so in a change of user some clients, such as MariaDB's
+//! C library, do not read the nonce that they are asked by: they answer by that of their login. A session with shared
+//! connections may be on another one by then.
+
+use std::time::Duration;
+
+use super::{Exchange, Learning};
+use crate::backend::learned::Proven;
+use crate::protocol::recover::Scheme;
+
+/// How long a look at the server's accounts may take.
+const READ: Duration = Duration::from_secs(2);
+
+/// What such a client has said, and knows.
+#[derive(Default)]
+pub(super) struct FirstAnswer<'a> {
+    /// The nonce of its login, if that may be another than the connection's.
+    pub(super) nonce: Option<&'a [u8]>,
+    pub(super) answer: Vec<u8>,
+}
+
+impl<'a> Exchange<'a> {
+    /// The same, with a client that has logged in by this nonce on a connection that may be another one.
+    #[must_use]
+    pub fn knowing(mut self, nonce: &'a [u8]) -> Self {
+        self.first = FirstAnswer { nonce: Some(nonce), ..FirstAnswer::default() };
+        self
+    }
+
+    /// The client's answer to the server's question, by the nonce of that. An answer that no known password has made is
+    /// left as it is: the server refuses it.
+    pub(super) async fn by_the_server_s_nonce(&self, answer: Vec<u8>) -> Vec<u8> {
+        let repeats = !answer.is_empty() && answer == self.first.answer;
+        let Some(nonce) = self.first.nonce.filter(|_| repeats) else { return answer };
+        let Some(Learning { secrets, user }) = self.lesson.learning() else { return answer };
+        let known = || match secrets.recognise(user, &self.method.plugin, nonce, &answer) {
+            Some(Proven::Hashed(Scheme::Native, hash)) => {
+                Scheme::Native.answer(&hash, &self.method.nonce)
+            }
+            _ => None,
+        };
+        if let Some(known) = known() {
+            return known;
+        }
+        // The account, or its password, may be a new one.
+        secrets.verifier_reads().again(READ).await;
+        known().unwrap_or(answer)
+    }
+}
