@@ -11,8 +11,8 @@
 # eventual  group_replication_consistency=EVENTUAL is refused, and counts no more when it is set back
 # cut     the writer is cut off from the others, with a proxy that has no other server, and the lock is held there;
 #         cut-in: only what others send to it is lost; cut-out: only what it sends to them
-# outcomes  the writer is cut off while transactions are committed: an application that is told of a commit finds its row, one that is
-#         told of a rollback does not, and the others are told that it is unknown
+# outcomes  the writer is cut off while transactions are committed: an application that gets an OK finds its row, one that gets the error
+#         of a rollback does not, and the others get one that says that it is unknown
 # backlog  SIGKILL of the writer, while the others have still to apply 5,000 transactions
 #
 # A client of one proxy has the lock, a rival of the other one tries to get it all the time: it must never get it while the first one
