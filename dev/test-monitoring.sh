@@ -52,11 +52,11 @@ say "  $(find grafana/dashboards -name '*.json' | wc -l) fit"
 
 start_server "${1:-mysql}"
 lease=9s # a busy machine is not to put it into jeopardy
-# A and B keep locks, B in a cluster with a name; C observes. A has a certificate, which has metrics.
+# A and B keep locks, B in a cluster with a name that lists another server, which does not answer; C observes. A has a certificate, which has metrics.
 a=$(free_port 0) a_http=$(free_port 0)
 start_proxy A "$a" "$a_http" --metrics-locks 'hot,kept,cold*' \
   --tls-cert "$tmp/server/tls/server-cert.pem" --tls-key "$tmp/server/tls/server-key.pem"
-b=$(free_port 0) b_http=$(free_port 0)
+b=$(free_port 0) b_http=$(free_port 0) b_replica=$(free_port 0)
 cat >"$tmp/b.toml" <<TOML
 http = "127.0.0.1:$b_http"
 metrics_locks = ["hot", "cold*"]
@@ -65,11 +65,15 @@ name = "shop"
 mode = "durable"
 lease = "$lease"
 state_dir = "$tmp/state-B"
-backend = "127.0.0.1:$PORT"
-store = "mysql://lockstead:secret@127.0.0.1:$PORT/lockstead"
+backend = ["127.0.0.1:$PORT", "127.0.0.1:1"]
+store = "mysql://lockstead:secret@/lockstead"
 [[listener]]
 cluster = "shop"
 listen = "127.0.0.1:$b"
+[[listener]]
+cluster = "shop"
+listen = "127.0.0.1:$b_replica"
+role = "replica"
 TOML
 group "$bin" serve --config "$tmp/b.toml" >>"$tmp/proxy-B.log" 2>&1
 c=$(free_port 0) c_http=$(free_port 0)

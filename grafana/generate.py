@@ -369,6 +369,10 @@ ENGINE = [
             (f"max {EACH} ({m('writer_rivals')})", WHO + " rivals"),
         ], "short", """Servers that take writes, and those that answer, where the configuration lists several; changes of the writer, and
               further servers that take writes."""),
+        graph("Replicas", [
+            (f"max by (instance, cluster, backend) ({m('server_replica')})", WHO + " {{backend}} replica"),
+            (f"sum by (instance, cluster, backend) ({m('replica_sessions')})", WHO + " {{backend}} sessions"),
+        ], "short", "With a listener to replicas: the servers that it leads to, and its sessions at each."),
         graph("Planned switch", [
             (f"max {EACH} ({m('switchover_state')})", WHO),
             (f"sum {EACH} ({m('held_statements')})", WHO + " held statements"),

@@ -11,6 +11,7 @@ mod open_files;
 mod parts;
 mod programs;
 mod reload;
+mod replicas;
 mod shared;
 mod sockets;
 mod start_error;

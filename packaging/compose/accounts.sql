@@ -32,11 +32,11 @@ GRANT SELECT ON performance_schema.metadata_locks TO `lockstead`@`%`;
 -- Without it: a start waits one lease.
 GRANT SELECT ON performance_schema.replication_connection_configuration TO `lockstead`@`%`;
 
--- To show `lockstead adopt` whether the server still replicates.
+-- To show `lockstead adopt` whether the server still replicates, and which one is a replica.
 -- Without it: `lockstead adopt` does not work.
 GRANT SELECT ON performance_schema.replication_connection_status TO `lockstead`@`%`;
 
--- To show `lockstead adopt` whether changes of another server are still applied.
+-- To show `lockstead adopt` whether changes of another server are still applied, and which one is a replica.
 -- Without it: `lockstead adopt` does not work.
 GRANT SELECT ON performance_schema.replication_applier_status TO `lockstead`@`%`;
 

@@ -12,15 +12,14 @@ use super::table::{AdminTable, Cell, ColumnKind, NOTES};
 use crate::backend::pool::Pool;
 use crate::backend::reach::Reach;
 use crate::config::SettingChange;
-use crate::engine::handle::{Engine, SessionEvent};
+use crate::engine::handle::Engine;
 use crate::frontend::shared::digests::Digests;
 use crate::frontend::shared::live_config::InForce;
 use crate::frontend::shared::registry::Registry;
 use crate::frontend::shared::switchover::Switchover;
 use crate::metrics::Metrics;
 use crate::protocol::reply::ErrorReply;
-use crate::store::sessions::KillResult;
-use crate::types::ConnectionId;
+use crate::servers::replicas::Replicas;
 
 /// A cluster, as administrators see it.
 #[derive(Clone)]
@@ -41,6 +40,8 @@ pub struct ClusterView {
     pub switchover: Switchover,
     /// Connections that sessions share, by where their clients connect.
     pub pools: Vec<(String, Pool)>,
+    /// Where sessions are that are not to be at the writer, if a listener leads there.
+    pub replicas: Option<Replicas>,
 }
 
 /// The changes that a reload found, with the result of each, or why nothing was changed.
@@ -167,62 +168,6 @@ impl Control {
         let columns = &[("what", ColumnKind::Text), ("result", ColumnKind::Text)];
         let rows = changes.into_iter().map(row).collect();
         AdminReply::Did(Some(AdminTable { columns, cut: false, old: None, rows }), all.join("; "))
-    }
-
-    /// Two clusters' servers may both have a connection of this id: then none is killed by chance.
-    async fn kill(&self, id: u64, cluster: Option<&str>) -> Result<AdminReply, ErrorReply> {
-        let conn = ConnectionId(id);
-        let meant = self.meant(cluster)?;
-        let sessions = self.registry.shown(usize::MAX);
-        let of = |cluster: &&ClusterView| {
-            let mut own = sessions.iter().filter(|session| session.cluster == cluster.name);
-            own.find(|session| session.connection == conn).cloned()
-        };
-        let found: Vec<_> = meant.iter().filter_map(|c| Some((c, of(c)?))).collect();
-        let (cluster, session) = match found.as_slice() {
-            [] => {
-                let message = format!("Unknown thread id: {id}; SHOW SESSIONS lists this proxy's");
-                return Err(ErrorReply { code: 1094, state: "HY000", message });
-            }
-            [found] => found,
-            several => {
-                let names: Vec<_> =
-                    several.iter().filter_map(|(cluster, _)| cluster.name.as_deref()).collect();
-                return Err(failed(format!(
-                    "the clusters {} have a session {id} each: choose one, KILL {id} CLUSTER '{}'",
-                    names.join(", "),
-                    names.first().copied().unwrap_or_default()
-                )));
-            }
-        };
-        let Some(engine) = cluster.engine.as_ref() else {
-            return Err(failed(
-                "a proxy that observes has no account that could end sessions".into(),
-            ));
-        };
-        let own = session.backend.id().is_some_and(|backend| backend.as_session() == conn)
-            && !conn.is_made();
-        let owner = String::from_utf8_lossy(&session.owner);
-        let did = format!("killed {owner}{}", in_cluster(cluster));
-        if !own && let Some(member) = self.registry.session(cluster.name.as_deref(), conn) {
-            // It would go on with another connection, and may have none at this moment.
-            let _ = member.events.send(SessionEvent::Stop);
-            if let Some((backend, run)) = session.backend.condemn() {
-                engine.kill(backend, run).await?;
-            }
-            return Ok(AdminReply::Did(None, did));
-        }
-        let Some((backend, run)) = session.backend.condemn() else {
-            return Err(failed(format!("the server does nothing for session {id} now: try again")));
-        };
-        if engine.kill(backend, run).await? == KillResult::Accepted {
-            return Ok(AdminReply::Did(None, did));
-        }
-        let message =
-            "the store account may not end other accounts' sessions: GRANT CONNECTION_ADMIN \
-                       (MariaDB: CONNECTION ADMIN) ON *.* to it"
-                .to_owned();
-        Err(ErrorReply { code: 1095, state: "HY000", message })
     }
 }
 

@@ -2,6 +2,7 @@
 //! of this proxy, of which the engine knows, and those of the others as they were read last.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::control::Control;
@@ -9,6 +10,7 @@ use super::table::{AdminTable, Cell, ColumnKind, MOST, SEEN};
 use crate::engine::handle::Engine;
 use crate::engine::io::last_known::{Old, is_like};
 use crate::engine::shared::snapshot::{EngineSnapshot, HoldInfo};
+use crate::frontend::shared::registry::SessionInfo;
 use crate::protocol::reply::ErrorReply;
 use crate::store::overview::LockInfo;
 use crate::types::ConnectionId;
@@ -70,7 +72,9 @@ impl Control {
         let address = address(engine).await;
         let sessions = self.registry.shown(usize::MAX);
         for LockSeen { lock, .. } in locks.iter_mut().filter(|seen| seen.lock.owner.is_empty()) {
-            let session = sessions.iter().find(|s| s.connection.0 == lock.conn);
+            let at_writer = |s: &&Arc<SessionInfo>| !s.backend.is_at_replica();
+            let mut sessions = sessions.iter().filter(at_writer);
+            let session = sessions.find(|s| s.connection.0 == lock.conn);
             let owner = session.map(|s| String::from_utf8_lossy(&s.owner).into_owned());
             (lock.owner, lock.proxy) = (owner.unwrap_or_default(), address.clone());
         }

@@ -60,6 +60,7 @@ impl Control {
             ("age_seconds", ColumnKind::Fraction),
             ("locks", ColumnKind::Number),
             ("waits_for", ColumnKind::Text),
+            ("server", ColumnKind::Text),
         ];
         // Of two clusters' servers, connections may have the same id.
         let mut locks: HashMap<(Option<Arc<str>>, ConnectionId), u64> = HashMap::new();
@@ -80,6 +81,8 @@ impl Control {
         let row = |session: &Arc<SessionInfo>| {
             let age = clock::now().saturating_sub(session.opened);
             let key = (session.cluster.clone(), session.connection);
+            // Of the writer, a connection may have the same id as this one of a replica.
+            let holds = !session.backend.is_at_replica();
             vec![
                 Cell::text(session.cluster.as_deref()),
                 Cell::Number(session.connection.0),
@@ -87,8 +90,9 @@ impl Control {
                 Cell::Text(session.peer.to_string()),
                 Cell::yes(session.tls),
                 Cell::Seconds(age.as_secs_f64()),
-                Cell::Number(locks.get(&key).copied().unwrap_or_default()),
-                waits.get(&key).cloned().unwrap_or(Cell::Null),
+                Cell::Number(locks.get(&key).filter(|_| holds).copied().unwrap_or_default()),
+                waits.get(&key).filter(|_| holds).cloned().unwrap_or(Cell::Null),
+                Cell::text(session.backend.server().map(|server| server.to_string())),
             ]
         };
         AdminTable { columns: COLUMNS, cut, old: None, rows: sessions.iter().map(row).collect() }

@@ -4,18 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::background::Background;
 use super::inspect::Readiness;
 use super::parts::Parts;
-use super::shared::{pool_of, shared_connections};
+use super::replicas::ReplicaParts;
+use super::shared::{self, pool_of};
 use super::sockets::{BoundSocket, Sockets};
 use super::start_error::StartError;
-use super::{audits, follow, inspect, observing, programs, verifiers};
+use super::{follow, inspect, observing};
 use crate::admin;
-use crate::backend::own::Credentials;
+use crate::backend::own::{Credentials, Guard};
 use crate::backend::reach::Reach;
 use crate::backend::spares::Spares;
 use crate::config::plan::ClusterPlan;
@@ -51,7 +51,10 @@ pub(super) struct RunningCluster {
     /// observes.
     tables: Option<(String, String)>,
     name: Option<String>,
+    /// Of sessions at the writer, whether or not a listener leads there.
+    own: Context,
     listeners: Vec<(Context, Vec<BoundSocket>)>,
+    replicas: Option<ReplicaParts>,
     work: Background,
     account: Credentials,
     following: Following,
@@ -135,14 +138,8 @@ impl RunningCluster {
         );
         metrics.server_info.with_label_values(&[Flavour::from_version(&server).name()]).set(1);
         let (now, hops) = bound[0].0.both();
-        // Without TLS, a login of the proxy's own shows no more than a greeting does.
-        if reach.problem().is_none() && hops.guard().mode().demands() {
-            reach.look(&now, hops.guard(), &account).await;
-            if let Some(why) = reach.problem() {
-                tracing::warn!(cluster = name, "{why}");
-            }
-        }
-        let first = Context {
+        try_login(name.as_deref(), &reach, (&now, hops.guard()), &account).await;
+        let own = Context {
             cluster: name.as_deref().map(Arc::from),
             config: now,
             in_force: bound[0].0.clone(),
@@ -159,17 +156,18 @@ impl RunningCluster {
             spares,
             shared: None,
             reach,
+            replicas: None,
             finds_tagged,
             registry: registry.clone(),
             buffers: Buffers::default(),
         };
+        let replicas = ReplicaParts::of(&own);
         let each = |(in_force, sockets)| {
-            let context = Context { in_force, ..first.clone() }.renewed();
-            let shared = shared_connections(&context)?;
-            Ok((Context { shared, ..context }, sockets))
+            let context = shared::given_to(Context { in_force, ..own.clone() }.renewed())?;
+            Ok((ReplicaParts::given_to(replicas.as_ref(), context), sockets))
         };
         let listeners = bound.into_iter().map(each).collect::<Result<_, StartError>>()?;
-        Ok(Self { tables, name, listeners, work, account, following })
+        Ok(Self { tables, name, own, listeners, replicas, work, account, following })
     }
 
     /// One for each listener.
@@ -182,17 +180,13 @@ impl RunningCluster {
         self.listeners.iter_mut().map(|(_, sockets)| std::mem::take(sockets))
     }
 
-    fn any(&self) -> &Context {
-        &self.listeners[0].0
-    }
-
     pub(super) fn engine(&self) -> &Engine {
-        &self.any().engine
+        &self.own.engine
     }
 
     /// Work beside the sessions; runs as long as the process.
     pub(super) fn tend(&self) -> impl Future<Output = ()> + use<> {
-        let Context { spares, reach, in_force, .. } = self.any();
+        let Context { spares, reach, in_force, .. } = &self.own;
         let settings = |in_force: &InForce| {
             let (config, hops) = in_force.both();
             (config, Arc::clone(hops.guard()))
@@ -201,37 +195,24 @@ impl RunningCluster {
         let guard = move || settings(&one).1;
         let tended = spares.clone().tend(self.account.clone(), guard, reach.clone());
         let watched = reach.clone().watch(move || settings(&other), self.account.clone());
-        let accounts = self.contexts().filter_map(|context| {
-            let secrets = Arc::clone(&context.shared.as_ref()?.secrets);
-            secrets.policy().learns().then_some((follow::route(context)?, secrets))
-        });
-        let accounts: Vec<_> = accounts.collect();
-        let known = self.contexts().filter_map(|context| {
-            let Shared { programs, audits, .. } = context.shared.clone()?;
-            Some((follow::route(context)?, programs, audits))
-        });
-        let known: Vec<_> = known.collect();
-        let pools: Vec<_> = self.contexts().filter_map(|context| context.shared.clone()).collect();
-        let pools = async {
-            let mut tended: JoinSet<()> =
-                pools.into_iter().map(|shared| shared.pool.tend()).collect();
-            for (route, known, audited) in known {
-                tended.spawn(audits::tend(route.clone(), audited));
-                tended.spawn(programs::tend(route, known));
-            }
-            for (route, secrets) in accounts {
-                tended.spawn(verifiers::tend(route, secrets));
-            }
-            while tended.join_next().await.is_some() {}
-        };
         let contexts: Vec<&Context> = self.contexts().collect();
-        let followed = follow::tend(&contexts);
-        async { tokio::join!(tended, watched, pools, followed).0 }
+        let pools = shared::tend(&contexts);
+        let shared: Vec<Shared> = contexts.iter().filter_map(|c| c.shared.clone()).collect();
+        let replicas = self.replicas.as_ref().map(ReplicaParts::replicas);
+        let followed = follow::tend(&self.own, shared, replicas.cloned());
+        let (again, account) = (in_force.clone(), self.account.clone());
+        let spares = self.replicas.clone();
+        let at_replicas = async move {
+            if let Some(spares) = spares {
+                spares.tend(account, move || settings(&again).1).await;
+            }
+        };
+        async { tokio::join!(tended, watched, pools, followed, at_replicas).0 }
     }
 
     /// Statements that wait for a planned switch go on: the proxy ends.
     pub(super) fn let_go(&self) {
-        self.any().switchover.end(None, SwitchoverEnd::Stopped);
+        self.own.switchover.end(None, SwitchoverEnd::Stopped);
     }
 
     /// The view of it for administrators.
@@ -246,7 +227,7 @@ impl RunningCluster {
             digests,
             switchover,
             ..
-        } = self.any();
+        } = &self.own;
         admin::ClusterView {
             name: cluster.clone(),
             in_force: in_force.clone(),
@@ -256,24 +237,48 @@ impl RunningCluster {
             digests: digests.clone(),
             switchover: switchover.clone(),
             pools: self.contexts().filter_map(pool_of).collect(),
+            replicas: self.replicas.as_ref().map(|parts| parts.replicas().clone()),
         }
     }
 
     /// Waits until it grants locks; not at all if it only observes.
     pub(super) async fn until_it_grants(&self) {
-        while self.any().observer.is_none() && !self.engine().lease().is_good() {
+        while self.own.observer.is_none() && !self.engine().lease().is_good() {
             sleep(LOOK).await;
         }
     }
 
     /// Ends it, when all sessions are over.
     pub(super) async fn stop(self) {
-        let Context { spares, reach, in_force, .. } = self.any();
+        let Context { spares, reach, in_force, .. } = &self.own;
         let (_, hops) = in_force.both();
         let finished = spares.finish(&self.account, hops.guard(), reach);
-        let _ = timeout(LAST_MOMENT, finished).await;
+        let at_replicas = async {
+            if let Some(replicas) = &self.replicas {
+                replicas.finish(&self.account, hops.guard()).await;
+            }
+        };
+        let _ =
+            timeout(LAST_MOMENT, async { tokio::join!(Box::pin(finished), Box::pin(at_replicas)) })
+                .await;
         self.following.end().await;
         self.work.stop().await;
+    }
+}
+
+/// Whether clients get in: without TLS, a login of the proxy's own shows no more than a greeting does.
+async fn try_login(
+    cluster: Option<&str>,
+    reach: &Reach,
+    (config, guard): (&Config, &Guard),
+    account: &Credentials,
+) {
+    if reach.problem().is_some() || !guard.mode().demands() {
+        return;
+    }
+    reach.look(config, guard, account).await;
+    if let Some(why) = reach.problem() {
+        tracing::warn!(cluster, "{why}");
     }
 }
 

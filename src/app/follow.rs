@@ -1,5 +1,5 @@
 //! What follows when another server becomes the writer: sessions and free connections leave the old one, and the
-//! metrics say so.
+//! metrics say so. Sessions at replicas leave one that takes writes.
 
 use std::sync::Arc;
 
@@ -7,20 +7,55 @@ use crate::engine::handle::SessionEvent;
 use crate::frontend::shared::context::{Context, Shared};
 use crate::frontend::shared::registry::Registry;
 use crate::metrics::Metrics;
+use crate::servers::replicas::Replicas;
 use crate::servers::route::StoreRoute;
-use crate::servers::writer::Writer;
+use crate::servers::writer::{ShownServer, Writer};
 
-/// Follows the writer of a cluster, whose listeners these are. Runs as long as the process.
-pub(super) fn tend(listeners: &[&Context]) -> impl Future<Output = ()> + use<> {
-    let shared: Vec<Shared> = listeners.iter().filter_map(|c| c.shared.clone()).collect();
-    let first = listeners.first().map(|context| {
-        let writer = context.reach.writer().clone();
-        (writer, context.registry.clone(), Arc::clone(&context.metrics))
-    });
+/// Follows the writer of a cluster. Runs as long as the process.
+pub(super) fn tend(
+    own: &Context,
+    shared: Vec<Shared>,
+    replicas: Option<Replicas>,
+) -> impl Future<Output = ()> + use<> {
+    let (writer, metrics) = (own.reach.writer().clone(), Arc::clone(&own.metrics));
+    let registry = own.registry.clone();
     async move {
-        if let Some((writer, registry, metrics)) = first {
-            follow(&writer, &registry, &metrics, &shared).await;
+        let beside = replicas.map(|replicas| Beside { replicas, left: Vec::new(), none: false });
+        follow(&writer, &registry, &metrics, &shared, beside).await;
+    }
+}
+
+/// The replicas to which listeners lead, as they were when they were looked at last.
+struct Beside {
+    replicas: Replicas,
+    /// Servers that their sessions have to leave.
+    left: Vec<bool>,
+    /// There is none.
+    none: bool,
+}
+
+impl Beside {
+    /// Shows what has changed. Whether sessions have to look.
+    fn look(&mut self, writer: &Writer, metrics: &Metrics) -> bool {
+        let shown = writer.shown();
+        for server in &shown {
+            let backend = server.address.backend.to_string();
+            let is = i64::from(server.replica);
+            metrics.server_replica.with_label_values(&[&*backend]).set(is);
         }
+        match (self.replicas.known_problem(), self.none) {
+            (Some(why), false) => {
+                self.none = true;
+                tracing::warn!("{why}; new clients of listeners with role = \"replica\" wait");
+            }
+            (None, true) if self.replicas.problem().is_none() => {
+                self.none = false;
+                tracing::info!("there is a replica again");
+            }
+            (Some(_) | None, _) => {}
+        }
+        let left = shown.iter().map(ShownServer::ends_reading).collect();
+        std::mem::replace(&mut self.left, left) != self.left
     }
 }
 
@@ -31,11 +66,19 @@ pub(super) fn route(context: &Context) -> Option<StoreRoute> {
     Some(StoreRoute { url, limit: context.config.connect_timeout, writer })
 }
 
-async fn follow(writer: &Writer, registry: &Registry, metrics: &Metrics, shared: &[Shared]) {
+async fn follow(
+    writer: &Writer,
+    registry: &Registry,
+    metrics: &Metrics,
+    shared: &[Shared],
+    mut beside: Option<Beside>,
+) {
     let mut news = writer.news();
     let mut seen = 0;
     loop {
         show(writer, metrics);
+        // One of the replicas may take writes though the writer is the same.
+        let mut tells = beside.as_mut().is_some_and(|beside| beside.look(writer, metrics));
         let changes = writer.changes();
         if changes != seen {
             metrics.writer_changes.inc_by(changes - seen);
@@ -45,6 +88,9 @@ async fn follow(writer: &Writer, registry: &Registry, metrics: &Metrics, shared:
                 secrets.admissions().clear();
                 pool.close_left();
             }
+            tells = true;
+        }
+        if tells {
             registry.tell(SessionEvent::WriterChanged);
         }
         if news.changed().await.is_err() {

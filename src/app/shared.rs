@@ -2,15 +2,23 @@
 
 use std::sync::Arc;
 
+use tokio::task::JoinSet;
+
 use super::start_error::StartError;
+use super::{audits, follow, programs, verifiers};
 use crate::backend::learned::LearnedSecrets;
 use crate::backend::pool::{Pool, PoolLimits};
 use crate::frontend::shared::audits::Audits;
 use crate::frontend::shared::context::{Context, Shared};
 use crate::frontend::shared::programs::KnownPrograms;
 
-/// The connections that a listener's sessions share, if it has them share any.
-pub(super) fn shared_connections(context: &Context) -> Result<Option<Shared>, StartError> {
+/// A listener's context, with the connections that its sessions share, if it has them share any.
+pub(super) fn given_to(context: Context) -> Result<Context, StartError> {
+    let shared = shared_connections(&context)?;
+    Ok(Context { shared, ..context })
+}
+
+fn shared_connections(context: &Context) -> Result<Option<Shared>, StartError> {
     let pooling = context.config.pooling;
     if !pooling.is_shared() {
         return Ok(None);
@@ -32,4 +40,30 @@ pub(super) fn shared_connections(context: &Context) -> Result<Option<Shared>, St
 pub(super) fn pool_of(context: &Context) -> Option<(String, Pool)> {
     let listen = context.config.listen.first().map(ToString::to_string).unwrap_or_default();
     context.shared.as_ref().map(|shared| (listen, shared.pool.clone()))
+}
+
+/// Work beside the sessions of these listeners that share connections; runs as long as the process.
+pub(super) fn tend(contexts: &[&Context]) -> impl Future<Output = ()> + use<> {
+    let accounts = contexts.iter().filter_map(|context| {
+        let secrets = Arc::clone(&context.shared.as_ref()?.secrets);
+        secrets.policy().learns().then_some((follow::route(context)?, secrets))
+    });
+    let accounts: Vec<_> = accounts.collect();
+    let known = contexts.iter().filter_map(|context| {
+        let Shared { programs, audits, .. } = context.shared.clone()?;
+        Some((follow::route(context)?, programs, audits))
+    });
+    let known: Vec<_> = known.collect();
+    let pools: Vec<_> = contexts.iter().filter_map(|context| context.shared.clone()).collect();
+    async {
+        let mut tended: JoinSet<()> = pools.into_iter().map(|shared| shared.pool.tend()).collect();
+        for (route, known, audited) in known {
+            tended.spawn(audits::tend(route.clone(), audited));
+            tended.spawn(programs::tend(route, known));
+        }
+        for (route, secrets) in accounts {
+            tended.spawn(verifiers::tend(route, secrets));
+        }
+        while tended.join_next().await.is_some() {}
+    }
 }

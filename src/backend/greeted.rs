@@ -13,6 +13,7 @@ use crate::net::proxy_protocol;
 use crate::net::socket::Socket;
 use crate::protocol::frame::HEADER;
 use crate::protocol::handshake::Greeting;
+use crate::servers::replicas::Replicas;
 use crate::servers::writer::{Destination, Writer};
 
 /// A greeting is some hundred bytes; more is no greeting.
@@ -56,14 +57,24 @@ pub enum GreetError {
         /// What the servers say.
         why: String,
     },
+    /// Of several servers none was known to be a replica in time.
+    #[error(
+        "for {waited:?} (writer_wait) {why}. This listener has role = \"replica\": start a replica, or use a listener to the writer"
+    )]
+    NoReplica {
+        /// How long it was waited for.
+        waited: Duration,
+        /// What the servers say.
+        why: String,
+    },
 }
 
-/// How long a connection to the writer may take.
+/// How long a connection may take.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
     /// To one server.
     pub connect: Duration,
-    /// Until there is a server that takes writes.
+    /// Until there is a server that takes writes, or one that is a replica.
     pub writer: Duration,
 }
 
@@ -92,6 +103,38 @@ pub async fn connect_to_writer(
             }
             made => return made,
         }
+    }
+}
+
+/// Connects to a replica, as soon as there is one. One that fails is passed over. `client` is announced to it.
+pub async fn connect_to_replica(
+    replicas: &Replicas,
+    patience: Patience,
+    client: Option<Peer>,
+) -> Result<Greeted, GreetError> {
+    let deadline = Instant::now() + patience.writer;
+    let mut news = replicas.news();
+    let (mut passed, mut failed) = (Vec::new(), None);
+    loop {
+        if let Some(to) = replicas.next(&passed) {
+            match connect(&to, patience.connect, client).await {
+                Err(e) => failed = Some(e),
+                made => return made,
+            }
+            passed.push(to.backend().clone());
+            continue;
+        }
+        // All refuse the client for the moment, which they say in their own words.
+        if let Some(refused @ GreetError::Refused(_)) = failed {
+            return Err(refused);
+        }
+        // If a server is lost, that will be noticed.
+        if timeout_at(deadline, news.changed()).await.is_err() {
+            let waited = patience.writer;
+            let none = || GreetError::NoReplica { waited, why: replicas.situation() };
+            return Err(failed.unwrap_or_else(none));
+        }
+        (passed, failed) = (Vec::new(), None);
     }
 }
 

@@ -35,15 +35,21 @@ enum Outage {
 pub struct Reach {
     writer: Writer,
     problem: Arc<Mutex<Option<Outage>>>,
-    up: IntGauge,
+    /// `None`: of sessions at other servers than the writer, which know nothing of it.
+    up: Option<IntGauge>,
 }
 
 impl Reach {
     /// It is as the start has found it.
     pub fn new(writer: Writer, problem: Option<String>, up: IntGauge) -> Self {
-        let reach = Self { writer, problem: Arc::default(), up };
+        let reach = Self { writer, problem: Arc::default(), up: Some(up) };
         reach.set(problem.map(Outage::Unreachable));
         reach
+    }
+
+    /// For sessions at other servers than the writer: their failures there say nothing about it.
+    pub fn of_replicas(writer: Writer) -> Self {
+        Self { writer, problem: Arc::default(), up: None }
     }
 
     /// Which server is the writer.
@@ -52,7 +58,8 @@ impl Reach {
     }
 
     fn set(&self, problem: Option<Outage>) {
-        self.up.set(i64::from(problem.is_none()));
+        let Some(up) = &self.up else { return };
+        up.set(i64::from(problem.is_none()));
         *self.problem.lock() = problem;
     }
 
@@ -64,7 +71,7 @@ impl Reach {
                 _ => self.answers(),
             },
             // There was none to be reached.
-            Err(GreetError::NoWriter { .. }) => {}
+            Err(GreetError::NoWriter { .. } | GreetError::NoReplica { .. }) => {}
             Err(e) => self.set(Some(Outage::Unreachable(e.to_string()))),
             Ok(_) => self.answers(),
         }

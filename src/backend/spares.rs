@@ -41,6 +41,11 @@ impl Spares {
         Self { list: Arc::default(), connect_timeout }
     }
 
+    /// How long the server waits for each packet of a handshake.
+    pub fn connect_timeout(&self) -> Duration {
+        self.connect_timeout
+    }
+
     /// How long a client may take for a packet of a login that the server waits for. A login that
     /// the server gives up counts as a failed handshake there: the proxy must be the first.
     pub fn limit(&self) -> Duration {

@@ -14,7 +14,7 @@ use crate::app::{StartError, inspect, too_old};
 use crate::backend::greeted::{Greeted, connect};
 use crate::backend::own::{Credentials, Guard, leave, log_in};
 use crate::config::tls::{BackendMode, Offer, StoreTls};
-use crate::config::{Config, Mode};
+use crate::config::{Config, ListenerRole, Mode};
 use crate::engine::shared::reign::FailoverMode;
 use crate::frontend::shared::leg_options::Hops;
 use crate::net::certificate_dates;
@@ -33,6 +33,7 @@ Exit status, by the worst finding:
 const LOGIN: &str = "backend login";
 const POOLING: &str = "pooling";
 const WRITER: &str = "writer";
+const REPLICAS: &str = "replicas";
 const FAILOVER: &str = "failover";
 const LENT: &str = "connection ids";
 
@@ -65,7 +66,10 @@ pub(super) fn run(settings: SettingsArgs) -> ExitCode {
             }
             let creates = cluster.config().create_schema;
             let listed = Config { create_schema: false, ..cluster.config().clone() };
-            let Some(config) = servers(listed.clone(), &mut findings).await else { continue };
+            let leading: Vec<String> = cluster.listeners.iter().filter_map(to_replicas).collect();
+            let Some(config) = servers(listed.clone(), &leading, &mut findings).await else {
+                continue;
+            };
             check(config.clone(), &listed, creates, &mut findings).await;
             for remark in moving::remarks(&config, cluster.name.as_deref()).await {
                 Findings::warn(format_args!("{}. {}", remark.text, remark.advice));
@@ -88,8 +92,15 @@ fn certificates(config: &Config, findings: &mut Findings) {
     files::certificates(config, findings);
 }
 
-/// The configuration with the writer alone. `None`: none of several servers takes writes.
-async fn servers(config: Config, findings: &mut Findings) -> Option<Config> {
+/// Where clients connect to a listener that leads to replicas.
+fn to_replicas(config: &Config) -> Option<String> {
+    let listen: Vec<_> = config.listen.iter().map(ToString::to_string).collect();
+    (config.role == ListenerRole::Replica).then(|| listen.join(", "))
+}
+
+/// The configuration with the writer alone. `None`: none of several servers takes writes. `leading`: the listeners that lead
+/// to replicas.
+async fn servers(config: Config, leading: &[String], findings: &mut Findings) -> Option<Config> {
     let following = Following::begin(&config);
     let found = following.look(&config).await;
     following.all_heard().await;
@@ -107,6 +118,17 @@ async fn servers(config: Config, findings: &mut Findings) -> Option<Config> {
             WRITER,
             "several servers take writes, and no cluster joins them: make all but one read-only",
         );
+    }
+    let shown = following.writer().shown();
+    let replicas: Vec<_> = shown.iter().filter(|server| server.replica).collect();
+    let replicas: Vec<_> = replicas.iter().map(|s| s.address.backend.to_string()).collect();
+    for listen in leading {
+        if replicas.is_empty() {
+            findings.failed(REPLICAS, format_args!("none for the clients of {listen}"));
+        } else {
+            let replicas = replicas.join(", ");
+            Findings::fine(REPLICAS, format_args!("{replicas} for the clients of {listen}"));
+        }
     }
     following.end().await;
     match found {

@@ -111,6 +111,8 @@ impl Config {
         let old = self.clone();
         Self {
             listen: old.listen,
+            role: old.role,
+            has_replicas: old.has_replicas,
             servers: old.servers,
             store: old.store,
             mode: old.mode,
@@ -226,6 +228,7 @@ mod tests {
     /// Another value for each key that needs a start.
     const AT_START: &str = "
         listen = '127.0.0.1:9'
+        role = 'writer'
         backend = 'db:2'
         store = 'mysql://b:rose@db/y'
         mode = 'durable'
@@ -256,11 +259,12 @@ mod tests {
 
     #[test]
     fn each_value_that_needs_a_start_stays() {
-        let (settings, changes) = over(AT_START, ONE);
+        let old = "role = 'replica'\nbackend = ['db:1', 'db:3']\nstore = 'mysql://a:tulip@/x'\n";
+        let (settings, changes) = over(AT_START, old);
         let keys: Vec<_> = changes.iter().filter_map(|c| c.split(':').next()).collect();
         let late = KEYS.iter().filter(|key| key.effect == Effect::AtStart);
         assert_eq!(keys, late.map(|key| key.name).collect::<Vec<_>>());
-        assert_eq!(format!("{:?}", settings[0]), format!("{:?}", load(ONE).only()));
+        assert_eq!(format!("{:?}", settings[0]), format!("{:?}", load(old).only()));
     }
 
     #[test]

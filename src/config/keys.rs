@@ -68,6 +68,7 @@ macro_rules! keys {
 keys! {
     listen: Listener, AtStart;
     proxy_protocol: Listener, OnReload;
+    role: Listener, AtStart;
     backend: Cluster, AtStart;
     store: Cluster, AtStart;
     mode: Cluster, AtStart;

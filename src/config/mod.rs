@@ -12,6 +12,7 @@ mod parse;
 pub mod plan;
 mod pooling;
 mod raw;
+mod role;
 mod servers;
 mod shown;
 pub mod tls;
@@ -26,6 +27,7 @@ pub use mode::Mode;
 pub use plan::{ClusterPlan, Plan};
 pub use pooling::{Handover, OnLoss, Pooling, PoolingMode};
 pub use raw::Raw;
+pub use role::ListenerRole;
 pub use servers::ServerAddress;
 pub use validated::{
     Config, FencedCommit, LogFormat, OnFailover, OnLeaseLost, OnStoreError, Unsupported,

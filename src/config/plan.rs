@@ -13,6 +13,7 @@ use super::keys::{ConfigKey, Owner};
 use super::parse::{LISTEN, state_dir};
 use super::pooling::Pooling;
 use super::raw::{Raw, RawFile};
+use super::role::ListenerRole;
 use super::validated::Config;
 
 /// All that a process serves.
@@ -213,16 +214,25 @@ impl Sections {
                 let valid = |raw| Config::validate(raw, name.as_deref(), &source);
                 let listeners: Result<Vec<_>, _> = listeners.into_iter().map(valid).collect();
                 let mut listeners = listeners.map_err(PlanProblem::Value)?;
-                let shares = listeners.iter().any(|config| config.pooling.is_shared());
-                let all = listeners.iter().all(|config| config.pooling.is_shared());
-                for config in &mut listeners {
-                    config.pooling.of_cluster = shares;
-                    config.pooling.of_all = all;
-                }
+                tell_of_each_other(&mut listeners);
                 Ok(ClusterPlan { name, listeners })
             })
             .collect();
         Ok(Plan { clusters: clusters? })
+    }
+}
+
+/// What the listeners of a cluster have to know of each other.
+fn tell_of_each_other(listeners: &mut [Config]) {
+    let shares = listeners.iter().any(|config| config.pooling.is_shared());
+    // Sessions at replicas hold no locks.
+    let mut holders = listeners.iter().filter(|config| config.role == ListenerRole::Writer);
+    let all = shares && holders.all(|config| config.pooling.is_shared());
+    let replicas = listeners.iter().any(|config| config.role == ListenerRole::Replica);
+    for config in listeners {
+        config.pooling.of_cluster = shares;
+        config.pooling.of_all = all;
+        config.has_replicas = replicas;
     }
 }
 
@@ -323,6 +333,20 @@ mod tests {
         assert!(wiki.config().mode == Mode::Observe && !wiki.config().pooling.of_cluster);
         let refused = load(&text.replace("lease = ", "mode = \"coexist\"\nlease = "));
         assert!(refused.expect_err("needs durable").contains("needs mode = \"durable\""));
+    }
+
+    #[test]
+    fn a_listener_to_replicas_is_known_to_its_cluster_and_holds_no_locks() {
+        let plan = load(
+            "backend = ['db:1', 'db:2']\nstore = 'mysql://a:b@/x'\n[[listener]]\nlisten = '127.0.0.1:1'\n\
+             pooling = 'transaction'\n[[listener]]\nlisten = '127.0.0.1:2'\nrole = 'replica'\n",
+        );
+        let [cluster] = plan.expect("valid").clusters.try_into().expect("one");
+        let roles: Vec<_> = cluster.listeners.iter().map(|config| config.role).collect();
+        assert_eq!(roles, [ListenerRole::Writer, ListenerRole::Replica]);
+        for config in &cluster.listeners {
+            assert!(config.has_replicas && config.pooling.of_cluster && config.pooling.of_all);
+        }
     }
 
     #[test]

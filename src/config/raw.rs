@@ -21,6 +21,10 @@ pub struct Raw {
     /// Networks whose connections must begin with a PROXY header, with commas: 10.0.0.0/8 [default: none]
     #[arg(long, value_name = "NETWORK", env = "LOCKSTEAD_PROXY_PROTOCOL")]
     pub proxy_protocol: Option<OneOrMore>,
+    /// Of several servers in `backend`, lead clients to the one that takes writes ("writer"), or to the others
+    /// ("replica") [default: writer]
+    #[arg(long, value_name = "ROLE", env = "LOCKSTEAD_ROLE")]
+    pub role: Option<String>,
     /// The MySQL or MariaDB server for the clients; several, with commas or repeated: Lockstead follows the one that
     /// takes writes
     #[arg(long, value_name = "HOST:PORT", env = "LOCKSTEAD_BACKEND", value_delimiter = ',')]

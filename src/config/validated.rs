@@ -14,6 +14,7 @@ use super::mode::Mode;
 use super::parse::{LISTEN, choice, parse_listen, parse_network, state_dir};
 use super::pooling::Pooling;
 use super::raw::{OneOrMore, Raw, RawFile};
+use super::role::{self, ListenerRole};
 use super::servers::{self, ServerAddress};
 use super::shown;
 use super::tls::{self, BackendTls, ClientTls};
@@ -80,7 +81,11 @@ pub struct Config {
     pub listen: Vec<Listen>,
     /// Networks whose connections begin with a PROXY header.
     pub proxy_protocol: Vec<IpNet>,
-    /// The servers for the clients, at least one. Of several, sessions go to the one that takes writes.
+    /// Which of the servers sessions go to, of several.
+    pub role: ListenerRole,
+    /// Whether a listener of the cluster leads to replicas.
+    pub has_replicas: bool,
+    /// The servers for the clients, at least one.
     pub servers: Vec<ServerAddress>,
     /// How long a connection to the server waits until one of several is known to take writes.
     pub writer_wait: Duration,
@@ -216,13 +221,12 @@ impl Config {
         let (pooling, mode) = Pooling::read(&raw).map_err(refused)?;
         let unsupported = choose("unsupported", raw.unsupported.as_deref(), &UNSUPPORTED);
         let unsupported = unsupported.map_err(refused)?;
-        let on_lease_lost = choose("on_lease_lost", raw.on_lease_lost.as_deref(), &LOSSES);
-        let on_lease_lost = on_lease_lost.map_err(refused)?;
         let mut store = store(&raw).map_err(refused)?;
         let servers = servers::read(raw.backend.as_deref(), store.as_mut()).map_err(refused)?;
         if store.is_none() && mode != Mode::Observe {
             return Err(no_store());
         }
+        let role = role::read(raw.role.as_deref(), &servers, mode, &pooling).map_err(refused)?;
         let limits = limits::read(&raw).map_err(refused)?;
         let http = http::read(&raw).map_err(refused)?;
         let log_format =
@@ -240,6 +244,8 @@ impl Config {
         Ok(Self {
             listen,
             proxy_protocol,
+            role,
+            has_replicas: role == ListenerRole::Replica,
             servers,
             writer_wait: limits.writer_wait,
             switchover_hold: limits.switchover_hold,
@@ -253,7 +259,7 @@ impl Config {
             digests: limits.digests,
             admin,
             lease: limits.lease,
-            on_lease_lost,
+            on_lease_lost: on_lease_lost(raw.on_lease_lost.as_deref()).map_err(refused)?,
             on_failover: on_failover(raw.on_failover.as_deref()).map_err(refused)?,
             fenced_commit: fenced_commit(raw.fenced_commit.as_deref()).map_err(refused)?,
             collect_after: limits.collect_after,
@@ -303,6 +309,10 @@ fn on_store_error(given: Option<&str>) -> Result<OnStoreError, WrongValue> {
 
 fn fenced_commit(given: Option<&str>) -> Result<FencedCommit, WrongValue> {
     choose("fenced_commit", given, &FENCES)
+}
+
+fn on_lease_lost(given: Option<&str>) -> Result<OnLeaseLost, WrongValue> {
+    choose("on_lease_lost", given, &LOSSES)
 }
 
 fn on_failover(given: Option<&str>) -> Result<OnFailover, WrongValue> {
@@ -377,7 +387,7 @@ mod tests {
 
     #[test]
     fn each_impossible_value_is_refused_with_its_key_and_a_fix() {
-        for (change, key, fix) in [
+        let cases = vec![
             (
                 Raw { listen: Some(OneOrMore(vec!["6033".into()])), ..raw() },
                 "listen",
@@ -393,7 +403,8 @@ mod tests {
             (Raw { on_lease_lost: Some("wait".into()), ..raw() }, "on_lease_lost", "close"),
             (Raw { on_failover: Some("wait".into()), ..raw() }, "on_failover", "adopt"),
             (Raw { log_format: Some("xml".into()), ..raw() }, "log_format", "json"),
-        ] {
+        ];
+        for (change, key, fix) in cases {
             is_refused(change, key, fix);
         }
         is_refused(Raw { state_dir: Some(String::new()), ..raw() }, "state_dir", "directory");

@@ -31,6 +31,18 @@ pub fn unsupported_midway(what: &str) -> ErrorReply {
     }
 }
 
+/// ER_OPTION_PREVENTS_STATEMENT, for a lock call in a session at a replica.
+pub fn at_replica() -> ErrorReply {
+    ErrorReply {
+        code: 1290,
+        state: "HY000",
+        message: "Lockstead keeps locks at the server that takes writes, and this listener leads to replicas \
+                  (role = \"replica\"): no lock function is carried out here, and the statement was not run. Use a \
+                  listener to the writer"
+            .to_owned(),
+    }
+}
+
 /// ER_MALFORMED_PACKET or ER_WRONG_ARGUMENTS, as the servers mostly say, for a packet that the proxy
 /// cannot read and the server perhaps could: what calls are in it is not known.
 pub fn unreadable(flavour: Flavour) -> ErrorReply {

@@ -85,12 +85,10 @@ metrics! {
 
     // Connections to the server that sessions share.
     pub pool_open: IntGauge = gauge(
-        "pool_connections",
-        "Connections to the server that sessions share, open now."
+        "pool_connections", "Connections to the server that sessions share, open now."
     );
     pub pool_free: IntGauge = gauge(
-        "pool_free_connections",
-        "Shared connections to the server that no session has."
+        "pool_free_connections", "Shared connections to the server that no session has."
     );
     pub pool_waits: IntCounter = counter(
         "pool_waits_total",
@@ -195,12 +193,10 @@ metrics! {
     );
     pub held: IntGauge = gauge("locks_held", "Locks held by sessions of this proxy.");
     pub waiting: IntGauge = gauge(
-        "locks_waiting",
-        "Sessions of this proxy that wait in GET_LOCK."
+        "locks_waiting", "Sessions of this proxy that wait in GET_LOCK."
     );
     pub gates: IntGauge = gauge(
-        "gates",
-        "Waits that are shown to the server, each at a lock of the server's own."
+        "gates", "Waits that are shown to the server, each at a lock of the server's own."
     );
     pub gate_failures: IntCounter = counter(
         "gate_failures_total", "Waits that could not be shown to the server, or no longer."
@@ -255,12 +251,10 @@ metrics! {
         &SECONDS[..SHORT]
     );
     pub live_peers: IntGauge = gauge(
-        "live_peers",
-        "Other proxies on the same lock schema that hold a lease."
+        "live_peers", "Other proxies on the same lock schema that hold a lease."
     );
     pub takeovers: IntCounter = counter(
-        "takeovers_total",
-        "Dead proxies whose locks this proxy freed."
+        "takeovers_total", "Dead proxies whose locks this proxy freed."
     );
     pub stuck: IntGaugeVec = gauge_vec(
         "stuck_ends",
@@ -285,8 +279,7 @@ metrics! {
         "Locks that the server held, or no longer held, for a session whose rows said otherwise."
     );
     pub direct_locks: IntGauge = gauge(
-        "direct_locks",
-        "The server's own locks that are held now by clients that do not come through a proxy."
+        "direct_locks", "The server's own locks that are held now by clients that do not come through a proxy."
     );
     pub direct_locks_seen: IntCounter = counter(
         "direct_locks_seen_total",
@@ -299,14 +292,19 @@ metrics! {
 
     // The servers.
     pub backend_up: IntGauge = gauge(
-        "backend_up",
-        "1 if clients can log in at the server, according to the last connection."
+        "backend_up", "1 if clients can log in at the server, according to the last connection."
     );
     pub server_up: IntGaugeVec = gauge_vec(
         "server_up", "1 if the server answers, of several in `backend`.", &["backend"]
     );
     pub server_writer: IntGaugeVec = gauge_vec(
         "server_writer", "1 for the server that sessions and lock tables follow, of several.", &["backend"]
+    );
+    pub server_replica: IntGaugeVec = gauge_vec(
+        "server_replica", "1 for a server that listeners to replicas lead to.", &["backend"]
+    );
+    pub replica_sessions: IntGaugeVec = gauge_vec(
+        "replica_sessions", "Connections for clients of listeners to replicas.", &["backend"]
     );
     pub writer_changes: IntCounter = counter(
         "writer_changes_total", "Changes of the writer to another server."

@@ -59,7 +59,9 @@ mod tests {
     fn state(word: &str) -> ServerState {
         match word {
             "?" => ServerState::Unasked,
-            "ro" => ServerState::Closed { why: "is read-only".to_owned(), member: None },
+            "ro" => {
+                ServerState::Closed { why: "is read-only".to_owned(), member: None, follows: true }
+            }
             "-" => ServerState::Silent("connection refused".to_owned()),
             // A capital letter is a server by itself, a small one a member of a cluster.
             ident => ServerState::Writable {
@@ -139,6 +141,7 @@ mod tests {
             _ => ServerState::Closed {
                 why: "is read-only".to_owned(),
                 member: Some((ident.to_owned(), Some(seat))),
+                follows: true,
             },
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::probe::keep_asking;
+use super::probe::{Probe, keep_asking};
 use super::writer::Writer;
 use crate::config::Config;
 
@@ -32,7 +32,8 @@ impl Following {
         if let Some(store) = config.store.as_ref().filter(|_| writer.is_chosen()) {
             for (place, server) in config.servers.iter().enumerate() {
                 let (url, limit) = (store.at(&server.store), config.connect_timeout);
-                probes.spawn(keep_asking(writer.clone(), place, url, limit));
+                let probe = Probe::new(url, limit, config.has_replicas);
+                probes.spawn(keep_asking(writer.clone(), place, probe));
             }
         }
         Self { writer, probes }

@@ -29,6 +29,8 @@ pub enum ServerState {
         why: String,
         /// Its identity, and its place in a cluster, as far as it tells them.
         member: Option<(String, Option<ClusterSeat>)>,
+        /// It has the others' changes, as far as it tells.
+        follows: bool,
     },
     /// It answers, and what it says of writes does not hold for the account that asks: why.
     Unfit(&'static str),
@@ -40,6 +42,16 @@ impl ServerState {
     /// Whether it takes writes.
     pub fn takes_writes(&self) -> bool {
         matches!(self, Self::Writable { .. })
+    }
+
+    /// Whether it takes writes, and no cluster joins it with others that do.
+    pub fn takes_writes_alone(&self) -> bool {
+        matches!(self, Self::Writable { seat: None, .. })
+    }
+
+    /// Whether sessions may read there that are to be at another server than the writer, if it is another one.
+    pub fn can_be_replica(&self) -> bool {
+        matches!(self, Self::Writable { seat: Some(_), .. } | Self::Closed { follows: true, .. })
     }
 
     /// Its identity, if it has told it.

@@ -1,4 +1,4 @@
-//! The servers of a cluster: which of them takes writes, found out by asking each, and the one place that says so.
+//! The servers of a cluster: which of them takes writes, found out by asking each, and the one place that says so; and those beside it.
 
 mod choice;
 mod cluster;
@@ -7,5 +7,6 @@ pub mod guarantee;
 pub mod heard;
 mod membership;
 mod probe;
+pub mod replicas;
 pub mod route;
 pub mod writer;

@@ -23,8 +23,7 @@ const PASSES: &str = "lets the store account write in spite of read_only (READ O
                       servers, use an account with the privileges that `lockstead grants` prints";
 
 /// Asks until it is dropped.
-pub(super) async fn keep_asking(writer: Writer, server: usize, url: StoreUrl, limit: Duration) {
-    let mut probe = Probe { url, limit: limit.min(CONNECT), conn: None };
+pub(super) async fn keep_asking(writer: Writer, server: usize, mut probe: Probe) {
     let mut tick = interval(EVERY);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -34,13 +33,21 @@ pub(super) async fn keep_asking(writer: Writer, server: usize, url: StoreUrl, li
     }
 }
 
-struct Probe {
+/// The questions to one server.
+pub(super) struct Probe {
     url: StoreUrl,
     limit: Duration,
+    /// Whether sessions may be led to it while it takes no writes.
+    reads: bool,
     conn: Option<StoreConnection>,
 }
 
 impl Probe {
+    /// Of the server whose lock tables are there.
+    pub(super) fn new(url: StoreUrl, limit: Duration, reads: bool) -> Self {
+        Self { url, limit: limit.min(CONNECT), reads, conn: None }
+    }
+
     async fn ask(&mut self) -> ProbeAnswer {
         if let Some(mut conn) = self.conn.take() {
             match self.look(&mut conn).await {
@@ -75,8 +82,16 @@ impl Probe {
         let seen = conn.writability(ANSWER).await?;
         let (ident, mut seat) = (conn.ident().to_owned(), ClusterSeat::of(&seen.membership));
         if let Some(why) = seen.refusal() {
-            let (why, member) = (why.to_owned(), Some((ident, seat)));
-            return Ok(ProbeAnswer::Said(ServerState::Closed { why, member }));
+            let (mut why, member) = (why.to_owned(), Some((ident, seat)));
+            let in_cluster = seen.has_changes_of_cluster();
+            let mut follows = in_cluster == Some(true);
+            if self.reads && in_cluster.is_none() {
+                follows = conn.follows(ANSWER).await?;
+                if !follows {
+                    why.push_str(", and applies no changes of another server");
+                }
+            }
+            return Ok(ProbeAnswer::Said(ServerState::Closed { why, member, follows }));
         }
         if let Some(seat) = &mut seat {
             // Only of one that takes writes: others may leave a question about a table without an answer.
@@ -102,7 +117,7 @@ fn refusal(e: &StoreError) -> ProbeAnswer {
         | StoreError::Packet(_)
         | StoreError::Foreign(_) => {
             let why = format!("refuses the store account: {e}");
-            ProbeAnswer::Said(ServerState::Closed { why, member: None })
+            ProbeAnswer::Said(ServerState::Closed { why, member: None, follows: false })
         }
     }
 }

@@ -13,6 +13,7 @@ use super::guarantee::Guarantee;
 use super::heard::{Heard, ProbeAnswer, ServerState};
 use super::membership::has_left;
 use crate::config::{HostPort, ServerAddress};
+use crate::metrics::GaugeGuard;
 
 /// None of the servers.
 const NOBODY: usize = usize::MAX;
@@ -52,6 +53,8 @@ impl Board {
 pub struct Destination {
     writer: Writer,
     server: usize,
+    /// Counts a session that is to be at another server than the writer; `None`: it is to be at the writer.
+    at_replica: Option<Arc<GaugeGuard>>,
 }
 
 impl Destination {
@@ -70,13 +73,22 @@ impl Destination {
         &self.address().store
     }
 
-    /// Whether another server is the writer now. While none is known, connections stay.
+    /// Whether it is to be another server than the writer.
+    pub fn is_replica(&self) -> bool {
+        self.at_replica.is_some()
+    }
+
+    /// Whether another server is the writer now. While none is known, connections stay. Of one to a replica: whether the
+    /// server takes writes now, as the writer or by itself.
     pub fn is_left(&self) -> bool {
+        if self.is_replica() {
+            return self.writer.shown()[self.server].ends_reading();
+        }
         let now = self.writer.0.now.load(Ordering::SeqCst);
         now != NOBODY && now != self.server
     }
 
-    /// Waits until another server is the writer.
+    /// Waits until [`Self::is_left`].
     pub async fn left(&self) {
         let mut news = self.writer.0.news.subscribe();
         while !self.is_left() {
@@ -100,8 +112,17 @@ pub struct ShownServer {
     pub address: ServerAddress,
     /// It is the writer.
     pub writer: bool,
+    /// It is not, and sessions may read there.
+    pub replica: bool,
     /// What is known of it; `None` where nobody asks, since it is the only one.
     pub state: Option<ServerState>,
+}
+
+impl ShownServer {
+    /// Whether sessions have to leave it that are to be at another server than the writer: they could change something there.
+    pub fn ends_reading(&self) -> bool {
+        self.writer || self.state.as_ref().is_some_and(ServerState::takes_writes_alone)
+    }
 }
 
 impl Writer {
@@ -124,13 +145,24 @@ impl Writer {
         &self.0.servers
     }
 
+    /// The addresses of all.
+    pub fn all(&self) -> String {
+        let all: Vec<String> = self.0.servers.iter().map(|s| s.backend.to_string()).collect();
+        all.join(", ")
+    }
+
     /// Whether there are several.
     pub fn is_chosen(&self) -> bool {
         self.0.servers.len() > 1
     }
 
     fn at(&self, server: usize) -> Option<Destination> {
-        (server != NOBODY).then(|| Destination { writer: self.clone(), server })
+        (server != NOBODY).then(|| Destination { writer: self.clone(), server, at_replica: None })
+    }
+
+    /// One of the others, for a session that is counted there.
+    pub(super) fn replica(&self, server: usize, session: GaugeGuard) -> Destination {
+        Destination { writer: self.clone(), server, at_replica: Some(Arc::new(session)) }
     }
 
     /// The writer, if one is known.
@@ -207,6 +239,7 @@ impl Writer {
         let shown = servers.map(|(place, (address, heard))| ShownServer {
             address: address.clone(),
             writer: place == now,
+            replica: place != now && heard.state.can_be_replica(),
             state: Some(heard.state.clone()).filter(|_| self.is_chosen()),
         });
         shown.collect()
@@ -218,17 +251,22 @@ impl Writer {
     }
 
     /// All servers, and what is known of them.
-    pub(super) fn situation(&self) -> String {
+    pub(super) fn states(&self) -> String {
         let said = |s: ShownServer| {
             let state = s.state.unwrap_or(ServerState::Unasked);
             format!("{} {state}", s.address.backend)
         };
-        let all: Vec<String> = self.shown().into_iter().map(said).collect();
+        self.shown().into_iter().map(said).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Why there is no writer.
+    pub(super) fn situation(&self) -> String {
+        let all = self.states();
         let awaited = self.0.board.lock().awaited.clone();
         let awaited = awaited.map_or_else(String::new, |ident| {
             format!("; the lock tables belong to {ident}, which has not left their cluster")
         });
-        format!("no server can be the writer: {}{awaited}", all.join(", "))
+        format!("no server can be the writer: {all}{awaited}")
     }
 
     /// Whether the server with this identity takes no writes in its cluster any more: it says so itself, or a majority goes on
@@ -256,6 +294,7 @@ impl Writer {
         }
         if heard.state.answers() != old.answers()
             || heard.state.takes_writes() != old.takes_writes()
+            || heard.state.can_be_replica() != old.can_be_replica()
         {
             tracing::info!(server = %self.0.servers[server].backend, state = %heard.state, "a server");
         }
@@ -310,8 +349,7 @@ impl fmt::Display for Writer {
         if let Some(now) = self.now() {
             return now.backend().fmt(f);
         }
-        let all: Vec<String> = self.0.servers.iter().map(|s| s.backend.to_string()).collect();
-        f.write_str(&all.join(", "))
+        f.write_str(&self.all())
     }
 }
 
@@ -329,7 +367,11 @@ mod tests {
     }
 
     fn closed() -> ProbeAnswer {
-        ProbeAnswer::Said(ServerState::Closed { why: "is read-only".to_owned(), member: None })
+        ProbeAnswer::Said(ServerState::Closed {
+            why: "is read-only".to_owned(),
+            member: None,
+            follows: true,
+        })
     }
 
     #[test]

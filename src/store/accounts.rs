@@ -105,13 +105,13 @@ const MYSQL: [Privilege; 10] = [
     ),
     read(
         "performance_schema.replication_connection_status",
-        "show `lockstead adopt` whether the server still replicates",
-        "`lockstead adopt` does not work",
+        "show `lockstead adopt` whether the server still replicates, and which one is a replica",
+        "`lockstead adopt` does not work, and a read-only server is taken for a replica",
     ),
     read(
         "performance_schema.replication_applier_status",
-        "show `lockstead adopt` whether changes of another server are still applied",
-        "`lockstead adopt` does not work",
+        "show `lockstead adopt` whether changes of another server are still applied, and which one is a replica",
+        "`lockstead adopt` does not work, and a read-only server is taken for a replica",
     ),
     read(
         "performance_schema.replication_group_members",

@@ -1,5 +1,7 @@
 //! Other servers that hold copies of the lock tables, or may become primary.
 
+use std::time::Duration;
+
 use super::connection::{StoreConnection, StoreError};
 use super::rows::column;
 use crate::types::Flavour;
@@ -58,5 +60,28 @@ impl StoreConnection {
         };
         let rows = self.query(sql.to_owned(), 1).await?;
         Ok(rows[0].first().is_none_or(|r| column::<i64>(r, 0) > 0))
+    }
+
+    /// Whether the server, which is in no cluster, applies changes of another one. One that has lost it only waits for it. Where that
+    /// cannot be seen, it is taken for granted.
+    pub async fn follows(&mut self, limit: Duration) -> Result<bool, StoreError> {
+        let sql = match self.flavour() {
+            Flavour::MySql => {
+                "SELECT @@global.performance_schema=0 OR EXISTS (SELECT 1 FROM \
+                 performance_schema.replication_applier_status a JOIN \
+                 performance_schema.replication_connection_status c ON a.channel_name=c.channel_name \
+                 WHERE a.service_state='ON' AND c.service_state<>'OFF' AND a.channel_name NOT IN \
+                 ('group_replication_applier','group_replication_recovery'))"
+            }
+            // Threads that apply changes. To see those that fetch them takes a list of all sessions.
+            Flavour::MariaDb => {
+                "SELECT COUNT(*) FROM information_schema.global_status \
+                 WHERE CAST(variable_value AS SIGNED)>0 AND variable_name='SLAVES_RUNNING'"
+            }
+        };
+        match self.query_within(limit, sql.to_owned(), 1).await {
+            Err(StoreError::Refused { code: 1142, .. }) => Ok(true),
+            rows => Ok(rows?[0].first().is_none_or(|r| column::<i64>(r, 0) > 0)),
+        }
     }
 }

@@ -77,6 +77,17 @@ impl Writability {
         };
         Some(why)
     }
+
+    /// Of a server that takes no writes: whether it has the changes of the others in its cluster. `None`: it is in none.
+    pub fn has_changes_of_cluster(&self) -> Option<bool> {
+        match self.membership {
+            Membership::Alone => None,
+            Membership::Group { online, majority, primary, .. } => {
+                Some(online && majority && (self.read_only || !primary))
+            }
+            Membership::Galera { primary, ready, .. } => Some(primary && ready),
+        }
+    }
 }
 
 /// How long a server may take to say whether it takes writes, where nothing else waits.
@@ -255,6 +266,9 @@ mod tests {
         ] {
             let seen =
                 Writability { read_only: false, membership: in_group(&members, &[]), copies: 0 };
+            let is_secondary = says.is_some_and(|says| says == "secondary");
+            let in_group = seen.membership != Membership::Alone;
+            assert_eq!(seen.has_changes_of_cluster(), in_group.then_some(is_secondary));
             let refusal = seen.refusal();
             assert_eq!(refusal.is_some(), says.is_some(), "{members:?}: {refusal:?}");
             assert!(refusal.unwrap_or_default().contains(says.unwrap_or_default()), "{members:?}");
@@ -349,6 +363,8 @@ mod tests {
             assert_eq!(seen.refusal().is_none(), takes, "{status:?}");
             let closed = Writability { read_only: true, ..seen };
             assert!(closed.refusal().is_some(), "{status:?}");
+            let in_cluster = closed.membership != Membership::Alone;
+            assert_eq!(closed.has_changes_of_cluster(), in_cluster.then_some(takes));
         }
     }
 }

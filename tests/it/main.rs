@@ -47,6 +47,7 @@ mod pipelining;
 mod pooling;
 mod probes;
 mod proxy;
+mod readers;
 mod refusals;
 mod relay;
 mod reload;

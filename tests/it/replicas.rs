@@ -16,9 +16,21 @@ pub(crate) fn two(flavour: Flavour, options: &[&str]) -> (OwnServer, OwnServer) 
 
 /// The second becomes a replica of the first, from the beginning of its log; it takes writes.
 pub(crate) fn attach(first: &Server, second: &Server) {
+    let log = first.root().column("SHOW BINARY LOGS")[0].clone();
+    attach_at(first, second, &log);
+}
+
+/// The second, which has all that the first has, becomes its replica from now on.
+pub(crate) fn attach_from_now_on(first: &Server, second: &Server) {
+    let mut root = first.root();
+    root.run("FLUSH BINARY LOGS");
+    let log = root.column("SHOW BINARY LOGS").pop().expect("a log");
+    attach_at(first, second, &log);
+}
+
+fn attach_at(first: &Server, second: &Server, log: &str) {
     let flavour = flavour_of(first);
     let mut root = second.root();
-    let log = first.root().column("SHOW BINARY LOGS")[0].clone();
     let port = first.port;
     root.run(&match flavour {
         Flavour::MySql => format!(
@@ -31,7 +43,13 @@ pub(crate) fn attach(first: &Server, second: &Server) {
              MASTER_PASSWORD='rootpw', MASTER_LOG_FILE='{log}', MASTER_LOG_POS=4"
         ),
     });
-    root.run(if flavour == Flavour::MySql { "START REPLICA" } else { "START SLAVE" });
+    again(second);
+}
+
+/// It goes on hearing from the other server.
+pub(crate) fn again(replica: &Server) {
+    let mysql = flavour_of(replica) == Flavour::MySql;
+    replica.root().run(if mysql { "START REPLICA" } else { "START SLAVE" });
 }
 
 /// It hears nothing more from the other server.

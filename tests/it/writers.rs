@@ -146,7 +146,7 @@ pub(crate) fn is_writer(proxy: &Launched, server: &OwnServer) -> bool {
 }
 
 /// The port of the server that works for a session.
-fn port_of(session: &mut Session) -> u16 {
+pub(crate) fn port_of(session: &mut Session) -> u16 {
     session.value("SELECT @@port").expect("a port").parse().expect("a number")
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::config::HostPort;
 use crate::servers::writer::Destination;
 use crate::types::BackendId;
 
@@ -47,6 +48,21 @@ impl CurrentBackend {
     /// Whether the connection leads to a server that is not the writer any more.
     pub fn is_left(&self) -> bool {
         self.0.lock().as_ref().and_then(|now| now.to.as_ref()).is_some_and(Destination::is_left)
+    }
+
+    /// The server where the connection leads, if that is known.
+    pub fn server(&self) -> Option<HostPort> {
+        Some(self.0.lock().as_ref()?.to.as_ref()?.backend().clone())
+    }
+
+    /// Whether the connection leads to another server than the writer, where ids are that server's own.
+    pub fn is_at_replica(&self) -> bool {
+        self.at_replica().is_some()
+    }
+
+    /// Where the connection leads, if that is another server than the writer.
+    pub fn at_replica(&self) -> Option<Destination> {
+        self.0.lock().as_ref()?.to.clone().filter(Destination::is_replica)
     }
 
     /// The connection has told the server's start.

@@ -10,7 +10,7 @@ use crate::frontend::link::input::Dropped;
 use crate::frontend::link::pending::Recipient;
 use crate::frontend::locks::call_context::text_start;
 use crate::frontend::locks::commit_fence::may_be_fenced;
-use crate::frontend::locks::unsupported::{Decision, note_uncovered, runs_uncovered};
+use crate::frontend::locks::unsupported::{self, Decision, note_uncovered, runs_uncovered};
 use crate::frontend::observe::watch::Watch;
 use crate::frontend::prepared::too_long::decide_long;
 use crate::frontend::shared::context::Context;
@@ -154,9 +154,10 @@ impl Dispatch for Dispatcher<'_> {
         let native = runs_uncovered(self.context);
         let decision = if native { Decision::Native } else { Decision::Refused };
         let dialect = self.view.dialect(link.status());
+        let (what, error) = unsupported::refusal(self.context, what, codes::unsupported);
         // Its text is long gone.
         note_uncovered(self.context, self.identity, dialect, what, b"", decision);
-        (!native).then(|| ErrorReplacement::new(codes::unsupported(what)))
+        (!native).then(|| ErrorReplacement::new(error))
     }
 
     fn waits(&mut self, dropped: Option<Dropped>) {

@@ -97,6 +97,10 @@ async fn evaluate_call(
         let count = release_held(cx).await?;
         return Ok(CallResult::Value(Some(count), Vec::new()));
     };
+    if cx.context.replicas.is_some() {
+        // Rows say which connection of the writer holds a lock, and one of a replica may have the same id.
+        return Ok(CallResult::Unsupported);
+    }
     let (name, mut pure) = match judge_name(cx, first).await? {
         Judged::Is(name, pure) | Judged::Fails(name, pure) => (name, pure),
         Judged::Native => return Ok(CallResult::Native),

@@ -11,6 +11,7 @@ use crate::frontend::state::identity::Identity;
 use crate::lock::codes;
 use crate::protocol::command::Command;
 use crate::protocol::frame::HEADER;
+use crate::protocol::reply::ErrorReply;
 use crate::sql::lexer::dialect::Dialect;
 use crate::sql::report::digest_text::normalise;
 
@@ -26,6 +27,21 @@ pub(crate) enum Decision {
     Refused,
 }
 
+/// Why each call is refused in a session at a replica.
+const AT_REPLICA: &str = "a lock call at a replica (role = \"replica\")";
+
+/// Why a statement is refused, and what its client is told: where the session is at a replica, that counts alone.
+pub(crate) fn refusal<'a>(
+    context: &Context,
+    what: &'a str,
+    error: fn(&str) -> ErrorReply,
+) -> (&'a str, ErrorReply) {
+    if context.replicas.is_some() {
+        return (AT_REPLICA, codes::at_replica());
+    }
+    (what, error(what))
+}
+
 /// Has the server run the current command, which it refuses.
 pub(crate) fn run_as_it_is(cx: &mut CallContext<'_>) -> Result<(), CloseReason> {
     let packet = cx.command.take_packet();
@@ -38,23 +54,26 @@ pub(crate) fn refuse_unsupported(cx: &mut CallContext<'_>, what: &str) -> Result
     let text = cx.command.take_text();
     let native = runs_uncovered(cx.context) && !packet.is_empty();
     let decision = if native { Decision::Native } else { Decision::Refused };
+    let (what, error) = refusal(cx.context, what, codes::unsupported);
     note_unsupported(cx, what, &text, decision);
     if let Some(command) = packet.get(HEADER) {
         cx.count(Command(*command));
     }
-    if native { cx.forward(&packet) } else { cx.refuse(&codes::unsupported(what)) }
+    if native { cx.forward(&packet) } else { cx.refuse(&error) }
 }
 
 /// Refuses a statement of which some calls are carried out.
 pub(crate) fn refuse_midway(cx: &mut CallContext<'_>, what: &str) -> Result<(), CloseReason> {
     let text = cx.command.take_text();
+    let (what, error) = refusal(cx.context, what, codes::unsupported_midway);
     note_unsupported(cx, what, &text, Decision::Refused);
-    cx.refuse(&codes::unsupported_midway(what))
+    cx.refuse(&error)
 }
 
 /// Whether the server may run what is not covered.
 pub(crate) fn runs_uncovered(context: &Context) -> bool {
-    context.config.unsupported == Unsupported::Native
+    // A replica's own locks exclude nobody at the writer.
+    context.config.unsupported == Unsupported::Native && context.replicas.is_none()
 }
 
 /// Counts and logs a statement that is not covered.
@@ -98,9 +117,13 @@ pub(crate) fn note_uncovered(
 
 #[cfg(test)]
 mod tests {
+    use prometheus::IntGauge;
+
     use super::super::fakes::Stage;
     use super::*;
+    use crate::config::HostPort;
     use crate::protocol::packet;
+    use crate::servers::replicas::Replicas;
     use crate::types::Flavour;
 
     const TEXT: &[u8] = b"SELECT f(GET_LOCK('a', 1))";
@@ -133,6 +156,17 @@ mod tests {
         assert!(stage.server.client.is_empty());
         assert_eq!(stage.server.told, ["forward: SELECT f(GET_LOCK('a', 1))"]);
         assert_eq!((counted(&stage, "refused"), counted(&stage, "native")), (0, 1));
+    }
+
+    #[test]
+    fn at_a_replica_the_server_runs_no_call_whatever_the_settings_say() {
+        let mut stage = stage(Some("native"));
+        let gauge = |_: &HostPort| IntGauge::new("sessions", "of a test").expect("a gauge");
+        stage.context.replicas = Some(Replicas::of(stage.context.reach.writer(), gauge));
+        refuse_unsupported(&mut stage.cx(), "a reason").expect("the session goes on");
+        assert_eq!(stage.error_code(), Some(1290));
+        assert!(stage.server.told.is_empty());
+        assert_eq!((counted(&stage, "refused"), counted(&stage, "native")), (1, 0));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::layers::{compress, encrypt};
 use super::lent;
 use super::like::{Asking, judged, renumbered};
 use crate::backend::admissions::{JudgedLogin, KnownGreeting, LoginValues};
-use crate::backend::greeted::{GreetError, Greeted, connect_to_writer};
+use crate::backend::greeted::{GreetError, Greeted, connect_to_replica, connect_to_writer};
 use crate::backend::learned::Proven;
 use crate::frontend::dispatch::watched::user_of_login;
 use crate::frontend::pooling::seated::LoginAccount;
@@ -116,7 +116,7 @@ pub(super) async fn greeting_for(client: &mut LoginClient, context: &Context) ->
             return None;
         }
         Err(e) => {
-            let backend = context.reach.writer().to_string();
+            let backend = context.servers();
             if let Some(Turn { left_out }) = context.lines.unreachable.turn() {
                 tracing::warn!(backend, error = %e, left_out, "no connection to the server for a client");
             }
@@ -319,6 +319,9 @@ async fn greet(peer: Peer, context: &Context) -> Result<Greeted, GreetError> {
         && let Some(greeted) = context.spares.take()
     {
         return Ok(greeted);
+    }
+    if let Some(replicas) = &context.replicas {
+        return connect_to_replica(replicas, context.patience(), announced).await;
     }
     let made = connect_to_writer(context.reach.writer(), context.patience(), announced).await;
     context.reach.heard(&made);

@@ -8,7 +8,9 @@ use crate::frontend::locks::call_context::CallContext;
 use crate::frontend::locks::ended_wait::{EndedWait, say_after_columns, say_ended_wait};
 use crate::frontend::locks::operations::{CallResult, make_call};
 use crate::frontend::locks::reply::{empties_warnings, may_answer_alone};
-use crate::frontend::locks::unsupported::{Decision, UNJUDGED, note_unsupported, runs_uncovered};
+use crate::frontend::locks::unsupported::{
+    Decision, UNJUDGED, note_unsupported, refusal, runs_uncovered,
+};
 use crate::frontend::locks::visible_wait::WaitStatement;
 use crate::frontend::state::lock_statement::Cursor;
 use crate::frontend::state::server_view::AnswerSettings;
@@ -148,8 +150,9 @@ pub(crate) async fn execute_bare(
 fn uncovered_execution(cx: &mut CallContext<'_>, text: &[u8]) -> CallResult {
     let native = runs_uncovered(cx.context);
     let decision = if native { Decision::Native } else { Decision::Refused };
-    note_unsupported(cx, UNJUDGED, text, decision);
-    if native { CallResult::Native } else { CallResult::Unsupported }
+    let (why, error) = refusal(cx.context, UNJUDGED, codes::unsupported);
+    note_unsupported(cx, why, text, decision);
+    if native { CallResult::Native } else { CallResult::Error(error) }
 }
 
 /// Whether the client gets the column: it may keep what the PREPARE told. What a cursor

@@ -88,6 +88,8 @@ impl Session {
         let (flavour, version) = (login.greeting.flavour, login.greeting.version_number());
         let (owner, method) = (Arc::clone(&login.owner), login.method.clone());
         let purpose = match (context.config.mode, context.observer.clone().zip(login.who.clone())) {
+            // At a replica there is no lock to be followed.
+            _ if context.replicas.is_some() => None,
             (Mode::Coexist, _) => Some(Purpose::Rows(context.engine.peers())),
             (_, reported) => reported.map(|(o, who)| Purpose::Report(SessionReport::new(o, who))),
         };

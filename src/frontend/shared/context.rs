@@ -25,6 +25,7 @@ use crate::metrics::Metrics;
 use crate::net::buffers::Buffers;
 use crate::observe::recorder::Observer;
 use crate::protocol::command::Command;
+use crate::servers::replicas::Replicas;
 
 /// What sessions need that share server connections.
 #[derive(Clone)]
@@ -68,8 +69,10 @@ pub struct Context {
     pub spares: Spares,
     /// What sessions need that share server connections, if they do.
     pub shared: Option<Shared>,
-    /// Whether the server can be reached.
+    /// Whether the writer can be reached.
     pub reach: Reach,
+    /// The servers that sessions go to, if that is not the writer.
+    pub replicas: Option<Replicas>,
     /// Server connections can be found by what their proxy has tagged them with.
     pub finds_tagged: bool,
     /// All sessions, for the drain.
@@ -88,6 +91,12 @@ impl Context {
     pub fn renewed(&self) -> Self {
         let (config, hops) = self.in_force.both();
         Self { config, hops, ..self.clone() }
+    }
+
+    /// The addresses of the servers that sessions may be at now.
+    pub fn servers(&self) -> String {
+        let replicas = self.replicas.as_ref().map(Replicas::to_string);
+        replicas.unwrap_or_else(|| self.reach.writer().to_string())
     }
 
     /// How long a connection to the server may take.

@@ -37,6 +37,13 @@ pub struct SessionInfo {
     pub opened: Duration,
 }
 
+impl SessionInfo {
+    /// Whether it is at the writer of this cluster: a session at a replica may have the same ids.
+    pub fn is_at_writer(&self, cluster: Option<&str>) -> bool {
+        self.cluster.as_deref() == cluster && !self.backend.is_at_replica()
+    }
+}
+
 /// A session that was looked for.
 #[derive(Debug)]
 pub struct FoundSession {
@@ -216,12 +223,11 @@ impl Registry {
         self.0.sessions.iter().filter_map(|member| member.shown.clone()).take(most).collect()
     }
 
-    /// What the sessions of a cluster do that have logged in, in the hold of this number.
+    /// What the sessions at the writer of a cluster do that have logged in, in the hold of this number.
     pub fn activities(&self, cluster: Option<&str>, hold: u64) -> Activities {
         let mut all = Activities::default();
         for member in &self.0.sessions {
-            let Some(shown) = member.shown.as_ref().filter(|s| s.cluster.as_deref() == cluster)
-            else {
+            let Some(shown) = member.shown.as_ref().filter(|s| s.is_at_writer(cluster)) else {
                 continue;
             };
             match member.activity.during(hold) {
@@ -235,24 +241,24 @@ impl Registry {
         all
     }
 
-    /// How to reach sessions of a cluster by the server's connections that work for them.
+    /// How to reach sessions at the writer of a cluster by the server's connections that work for them.
     pub fn find(
         &self,
         cluster: Option<&str>,
         backends: &HashSet<BackendId>,
     ) -> HashMap<BackendId, EventSender> {
         let found = self.0.sessions.iter().filter_map(|member| {
-            let shown = member.shown.as_ref().filter(|s| s.cluster.as_deref() == cluster)?;
+            let shown = member.shown.as_ref().filter(|s| s.is_at_writer(cluster))?;
             let backend = shown.backend.id().filter(|id| backends.contains(id))?;
             Some((backend, member.events.clone()))
         });
         found.collect()
     }
 
-    /// A session of this cluster here, by the id that its client was told.
+    /// A session at the writer of this cluster here, by the id that its client was told.
     pub fn session(&self, cluster: Option<&str>, id: ConnectionId) -> Option<FoundSession> {
         self.0.sessions.iter().find_map(|member| {
-            let shown = member.shown.as_ref().filter(|s| s.cluster.as_deref() == cluster)?;
+            let shown = member.shown.as_ref().filter(|s| s.is_at_writer(cluster))?;
             let found = || FoundSession { shown: Arc::clone(shown), events: member.events.clone() };
             (shown.connection == id).then(found)
         })

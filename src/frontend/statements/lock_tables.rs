@@ -37,6 +37,10 @@ pub(crate) async fn list_locks(
     native: &[Vec<u8>],
 ) -> Result<Edits, CloseReason> {
     let Some(listing) = &composite.lists else { return Ok(Edits::new()) };
+    if cx.context.replicas.is_some() {
+        // Connections of another server hold the durable ones.
+        return Ok(Edits::new());
+    }
     let mut name = &text[listing.name.clone()];
     if listing.unqualified && !is_servers_own(cx, listing, name).await? {
         name = OTHER;

@@ -27,6 +27,10 @@ pub(crate) async fn look_by_row(
     if calls.is_empty() {
         return Ok(Flow::Continue);
     }
+    if cx.context.replicas.is_some() {
+        refuse_unsupported(cx, "a lock's name from a column")?;
+        return Ok(Flow::Answered);
+    }
     let held = match cx.locks.census().await {
         Ok(Some(held)) if held.len() <= MOST => held,
         Ok(_) => {

@@ -97,6 +97,7 @@ impl Stage {
             lines: <_>::default(),
             shared: None,
             reach: Reach::new(Writer::among(Vec::new()), None, metrics.backend_up.clone()),
+            replicas: None,
             finds_tagged: true,
             switchover: Switchover::new(None, &registry, &metrics),
             metrics,
@@ -107,7 +108,6 @@ impl Stage {
             commands,
         };
         let lease = Arc::new(Lease::of(PROXY));
-        let guard = Arc::new(LeaseGuard::new(Arc::clone(&lease)));
         let (peer, opened) = (Peer(None), Duration::ZERO);
         let backend = BackendId(CONNECTION);
         let ids =
@@ -127,7 +127,7 @@ impl Stage {
                 known_since: Some(opened),
             },
             locks: ScriptedLocks {
-                ledger: Ledger::new(guard),
+                ledger: Ledger::new(Arc::new(LeaseGuard::new(Arc::clone(&lease)))),
                 lease,
                 outcomes: VecDeque::new(),
                 waiting: Vec::new(),
