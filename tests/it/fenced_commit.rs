@@ -300,6 +300,7 @@ fn an_account_without_the_right_commits_without_a_fence(server: &Server) {
     for n in 0..3 {
         table.insert(&mut holder, n);
         holder.run("COMMIT");
+        assert_eq!(holder.value("SELECT @@warning_count").as_deref(), Some("0"), "of the question");
         assert!(table.has(n));
     }
     assert_eq!((commits(&proxy, "denied"), commits(&proxy, "fenced")), ("3".into(), "0".into()));

@@ -45,11 +45,12 @@ fn wait_for_copies(both: &Replicated) {
             ],
         ),
     };
-    for sql in on_second {
-        second.run(sql);
-    }
+    // A replica that connects before is not waited for: it would not say what it has.
     for sql in on_first {
         first.run(sql);
+    }
+    for sql in on_second {
+        second.run(sql);
     }
 }
 

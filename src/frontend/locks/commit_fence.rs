@@ -10,6 +10,7 @@ use crate::protocol::status::Status;
 use crate::sql::find::first_word::begins_with;
 use crate::sql::find::words::names_autocommit;
 use crate::store::fence::{LOST, ROWS, fence_sql};
+use crate::types::Flavour;
 
 /// Errors by which the server says that the account may not read the rows.
 const DENIED: [u16; 4] = [1044, 1142, 1143, 1227];
@@ -74,6 +75,7 @@ pub(crate) async fn fence(
         }
         Fence::Denied => {
             count(cx, "denied");
+            hide_refusal(cx).await?;
             if cx.context.lines.unfenced.note(cx.identity.owner()) {
                 tracing::warn!(
                     owner = %cx.identity.owner_text(),
@@ -85,6 +87,7 @@ pub(crate) async fn fence(
         }
         Fence::Failed(code) => {
             count(cx, "failed");
+            hide_refusal(cx).await?;
             tracing::debug!(owner = %cx.identity.owner_text(), code, "a COMMIT is not fenced");
             Ok(None)
         }
@@ -102,6 +105,16 @@ pub(crate) async fn fence(
             Err(CloseReason::Lost(None))
         }
     }
+}
+
+/// On MariaDB a COMMIT leaves the error of the question where SHOW WARNINGS finds it: another statement on a table
+/// clears that.
+async fn hide_refusal(cx: &mut CallContext<'_>) -> Result<(), CloseReason> {
+    if cx.flavour() == Flavour::MariaDb {
+        let packet = packet::query(b"SELECT 1 FROM (SELECT 1) t LIMIT 1", cx.capabilities());
+        cx.server.exchange_unseen(vec![packet]).await?;
+    }
+    Ok(())
 }
 
 /// Puts the question for all locks, in the order of their rows, which is that of all batches: so none waits for another.
