@@ -165,11 +165,7 @@ impl Seat {
         if !secrets.knows(&key.user) {
             pins.add(Pin::Auth);
         }
-        let mut doubts = Doubts::at_login(flavour);
-        // A reset takes what MariaDB adds to the mode for this.
-        if key.capabilities.has(Capabilities::IGNORE_SPACE) {
-            doubts.variables.insert((*b"sql_mode").into());
-        }
+        let doubts = with_mode(Doubts::at_login(flavour), &key);
         let statements = CarriedStatements::new(flavour, state.schema.is_some());
         Self {
             pool,
@@ -373,7 +369,8 @@ impl Seat {
     pub(crate) fn reset(&mut self) {
         self.state.reset();
         let found_rows = self.doubts.found_rows;
-        self.doubts = Doubts { found_rows, ..Doubts::after_reset(self.flavour) };
+        let doubts = with_mode(Doubts::after_reset(self.flavour), &self.key);
+        self.doubts = Doubts { found_rows, ..doubts };
         self.pins.reset();
         self.forget_diagnostics();
         self.forget_audits();
@@ -381,6 +378,15 @@ impl Seat {
         self.show_statements();
         self.named = NamedTexts::default();
     }
+}
+
+/// A login adds to the mode what such a client has asked for. A reset does so on MySQL, and on MariaDB takes it away: so
+/// another connection may have either.
+pub(super) fn with_mode(mut doubts: Doubts, key: &PoolKey) -> Doubts {
+    if key.capabilities.has(Capabilities::IGNORE_SPACE) {
+        doubts.variables.insert((*b"sql_mode").into());
+    }
+    doubts
 }
 
 /// Whether a SET NAMES may name a collation.

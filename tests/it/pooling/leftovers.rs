@@ -2,8 +2,9 @@
 
 use super::ground::{Ground, WAYS, until_waiting};
 use crate::script::Server;
-use crate::session::Session;
+use crate::session::{Session, account};
 use crate::stage::{eventually, on_both};
+use crate::wire::capability::IGNORE_SPACE;
 use crate::wire::{Account, render};
 
 on_both! {
@@ -11,6 +12,7 @@ on_both! {
     sessions_find_their_own_state_on_a_shared_connection
     nothing_runs_where_the_state_of_the_session_cannot_be_put
     a_session_whose_schema_is_gone_is_in_none
+    a_mode_that_only_logins_add_is_as_the_session_has_it
     a_reset_frees_locks_and_leaves_a_clean_session
     a_change_of_user_frees_locks_and_leaves_a_clean_session
     a_quit_frees_locks_and_leaves_a_clean_connection
@@ -54,6 +56,33 @@ fn ground(server: &Server, size: u32) -> Ground {
         ground.tenant.database.name
     ));
     ground
+}
+
+/// A connection that is opened has the mode again, though the session's reset has taken it on MariaDB.
+fn a_mode_that_only_logins_add_is_as_the_session_has_it(server: &Server) {
+    let ground = Ground::new(server, 1, &[]);
+    ground.create_table("t (id INT)");
+    let tenant = &ground.tenant.account;
+    let spaces = Account { capabilities: tenant.capabilities | IGNORE_SPACE, ..tenant.clone() };
+    let mut session = Session::of(ground.proxy.port, &spaces);
+    // Another account's, since all connections of this one are ended.
+    let root = account();
+    let root = Account { user: root.user, password: root.password, ..spaces.clone() };
+    let mut direct = Session::of(ground.server().port, &root);
+    let mut other = ground.session();
+    for reset in [false, true] {
+        if reset {
+            session.client.reset_connection();
+            direct.client.reset_connection();
+        }
+        session.run("DO 0");
+        // It gives its connection to another session, and that one ends.
+        other.run("DO 0");
+        ground.kill_connections();
+        let [own, of_direct] = [&mut session, &mut direct]
+            .map(|session| render::summary(&session.client.query(b"SELECT COUNT (*) FROM t")));
+        assert_eq!(own, of_direct, "reset: {reset}");
+    }
 }
 
 fn nothing_runs_where_the_state_of_the_session_cannot_be_put(server: &Server) {
