@@ -8,7 +8,7 @@ use super::capture::Doubts;
 use super::named::NamedTexts;
 use super::open::NewConnection;
 use super::pins::{Pin, Pins};
-use super::seat::{Seat, with_mode};
+use super::seat::Seat;
 use crate::backend::session_state::SessionState;
 use crate::engine::shared::current_backend::Reuse;
 use crate::mutants::{self, Mutant};
@@ -58,7 +58,7 @@ impl Seat {
         self.collation = collation.unwrap_or(self.collation);
         self.state = SessionState::at_login(schema, self.state.several);
         // A server may have kept something of the other account, which a login does not bring again.
-        let doubts = with_mode(Doubts::at_login(self.flavour), &self.key);
+        let doubts = Doubts::at_login(self.flavour).of_client(self.key.capabilities);
         self.doubts = Doubts { login: false, ..doubts };
         self.pins = Pins::default();
         self.statements.clear(self.state.schema.is_some());

@@ -64,6 +64,15 @@ impl Doubts {
         Self { charsets: true, handshake, role: true, variables, ..Self::default() }
     }
 
+    /// Of a client with these capabilities. A login adds to the mode what it has asked for. A reset does so on MySQL, and on
+    /// MariaDB takes it away: another connection may have either.
+    pub(crate) fn of_client(mut self, capabilities: Capabilities) -> Self {
+        if capabilities.has(Capabilities::IGNORE_SPACE) {
+            self.variables.insert((*b"sql_mode").into());
+        }
+        self
+    }
+
     /// What a statement may change that is yet to run.
     pub(crate) fn add_effects(&mut self, ahead: Self) {
         self.role |= ahead.role;

@@ -165,7 +165,7 @@ impl Seat {
         if !secrets.knows(&key.user) {
             pins.add(Pin::Auth);
         }
-        let doubts = with_mode(Doubts::at_login(flavour), &key);
+        let doubts = Doubts::at_login(flavour).of_client(key.capabilities);
         let statements = CarriedStatements::new(flavour, state.schema.is_some());
         Self {
             pool,
@@ -369,7 +369,7 @@ impl Seat {
     pub(crate) fn reset(&mut self) {
         self.state.reset();
         let found_rows = self.doubts.found_rows;
-        let doubts = with_mode(Doubts::after_reset(self.flavour), &self.key);
+        let doubts = Doubts::after_reset(self.flavour).of_client(self.key.capabilities);
         self.doubts = Doubts { found_rows, ..doubts };
         self.pins.reset();
         self.forget_diagnostics();
@@ -378,15 +378,6 @@ impl Seat {
         self.show_statements();
         self.named = NamedTexts::default();
     }
-}
-
-/// A login adds to the mode what such a client has asked for. A reset does so on MySQL, and on MariaDB takes it away: so
-/// another connection may have either.
-pub(super) fn with_mode(mut doubts: Doubts, key: &PoolKey) -> Doubts {
-    if key.capabilities.has(Capabilities::IGNORE_SPACE) {
-        doubts.variables.insert((*b"sql_mode").into());
-    }
-    doubts
 }
 
 /// Whether a SET NAMES may name a collation.
