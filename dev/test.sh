@@ -76,9 +76,9 @@ done
 # The files of tests/it that take longest, four fifths of the time together, take turns: each is run on one of the
 # servers, and by the next change on the other.
 slow=(
-  admin admin_edges admin_port adopt audit checks deadlocks documented doctor endings evaluation gates generated hostile
+  admin admin_edges admin_port adopt audit checks deadlocks documented doctor endings evaluation fenced_commit gates generated hostile
   hostile_names impostors large legs lexer moving observe pooling/crowds pooling/endings pooling/failover
-  pooling/logins pooling/losses probes relay rolling starts strangers stuck suspended takeover turns unlisted upgrade
+  pooling/logins pooling/losses probes readers relay rolling semi_sync starts strangers stuck suspended takeover turns unlisted upgrade
   vanished windows writers
 )
 left_out=()

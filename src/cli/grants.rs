@@ -33,7 +33,7 @@ pub(super) struct Grants {
     #[arg(long, value_name = "USER@HOST", num_args = 0..=1, default_missing_value = "lockstead_viewer@%")]
     viewer: Option<String>,
     /// Print what an account of an application needs so that its commits are fenced
-    #[arg(long, value_name = "USER@HOST", conflicts_with_all = ["viewer", "password_file"])]
+    #[arg(long, value_name = "USER@HOST", conflicts_with_all = ["account", "viewer", "password_file"])]
     application: Option<String>,
     /// The new account's password, the file's only line
     #[arg(long, value_name = "FILE")]

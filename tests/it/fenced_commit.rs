@@ -27,6 +27,7 @@ on_both! {
     an_account_without_the_right_commits_without_a_fence
     where_no_question_is_allowed_the_server_says_what_it_would_have
     statements_that_commit_are_fenced_and_no_others
+    a_commit_after_an_error_that_hides_a_transaction_is_fenced
     a_snapshot_from_before_the_lock_is_no_obstacle
     many_locks_are_asked_for_in_turn
     a_commit_that_waits_too_long_for_its_rows_can_be_repeated
@@ -398,6 +399,24 @@ fn statements_that_commit_are_fenced_and_no_others(server: &Server) {
         session.run(&format!("DELETE FROM {}", table.name));
         session.unlock("k");
     }
+}
+
+/// An error says nothing of transactions, and the flags before it were those outside of one.
+fn a_commit_after_an_error_that_hides_a_transaction_is_fenced(server: &Server) {
+    let table = Table::on(server);
+    let proxy = Proxy::start(&server.url, &["--lease", "10m"]);
+    server.root().run(&format!(
+        "CREATE PROCEDURE {}_p() BEGIN INSERT INTO {} VALUES (1); SELECT * FROM absent.t; END",
+        table.name, table.name
+    ));
+    let mut holder = Session::at(proxy.port);
+    holder.run("SET autocommit=0");
+    holder.lock("k");
+    holder.client.query(format!("CALL {}_p()", table.name).as_bytes());
+    pass_on(&mut server.root(), &proxy.schema, "k");
+    holder.send("COMMIT");
+    assert_eq!(holder.last_words().map(|words| words.code), Some(4031));
+    assert_eq!((commits(&proxy, "lost"), table.has(1)), ("1".into(), false));
 }
 
 /// The snapshot does not have the lock's row as it is.

@@ -219,8 +219,8 @@ impl Dispatcher<'_> {
         };
         let fences = query
             && link.guard().is_armed()
-            && (link.is_inside() || !link.owes_nothing())
-            && may_be_fenced(&self.context.config, text, link.status());
+            && (link.may_have_changes() || !link.owes_nothing())
+            && may_be_fenced(&self.context.config, text);
         let parks = found.call || names || asks || fences;
         Ok(if parks { CommandAction::Park } else { CommandAction::Forward(None) })
     }

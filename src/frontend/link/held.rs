@@ -35,6 +35,12 @@ impl Link {
         self.status.has(Status::IN_TRANS)
     }
 
+    /// Whether a transaction may be open in which something was changed: after an error nobody knows.
+    pub(crate) fn may_have_changes(&self) -> bool {
+        let open = self.status.has(Status::IN_TRANS) && !self.status.has(Status::IN_TRANS_READONLY);
+        open || !self.status_known
+    }
+
     /// Whether nothing runs at the server, and nothing of a command is on its way there.
     pub(crate) fn is_between(&self) -> bool {
         self.pending.is_empty()

@@ -7,16 +7,20 @@ use crate::lock::name::Key;
 use crate::protocol::packet;
 use crate::protocol::response::Ending;
 use crate::protocol::status::Status;
+use crate::seldom::Turn;
 use crate::sql::find::first_word::begins_with;
 use crate::sql::find::words::names_autocommit;
 use crate::store::fence::{LOST, ROWS, fence_sql};
-use crate::types::Flavour;
+use crate::types::{Flavour, ProxyId};
 
 /// Errors by which the server says that the account may not read the rows.
 const DENIED: [u16; 4] = [1044, 1142, 1143, 1227];
 /// Errors that are no verdict: the client gets them for its COMMIT, which was not sent. After the second the transaction is rolled
 /// back; otherwise it is open.
 const INTERRUPTED: [u16; 4] = [1205, 1213, 1317, 1969];
+
+/// Errors of sessions that may ask for nothing else at this moment: under LOCK TABLES, and in an XA transaction.
+const NO_QUESTION: [u16; 2] = [1100, 1399];
 
 /// What the server said.
 enum Fence {
@@ -32,13 +36,16 @@ enum Fence {
     Interrupted(Vec<u8>),
 }
 
-/// Whether the statement may commit the transaction that is open, by itself, and is to be fenced if locks are held.
-pub(crate) fn may_be_fenced(config: &Config, text: &[u8], status: Status) -> bool {
-    // A switch that is on already ends nothing.
-    let switches = || !status.has(Status::AUTOCOMMIT) && begins_with(text, &[b"set"]);
+/// Whether a statement is one of those that commit by themselves, and is to be fenced where a session with locks may
+/// have changed something.
+pub(crate) fn may_be_fenced(config: &Config, text: &[u8]) -> bool {
     config.fenced_commit == FencedCommit::Explicit
-        && (begins_with(text, &[b"commit", b"begin", b"start"])
-            || (switches() && names_autocommit(text)))
+        && (begins_with(text, &[b"commit", b"begin", b"start"]) || switches(text))
+}
+
+/// Whether a statement may switch autocommit on, which commits if it was off.
+fn switches(text: &[u8]) -> bool {
+    begins_with(text, &[b"set"]) && names_autocommit(text)
 }
 
 /// Asks, if the statement is to be fenced: what the client gets in place of its answer, if it is not to be sent.
@@ -46,20 +53,17 @@ pub(crate) async fn fence(
     cx: &mut CallContext<'_>,
     text: &[u8],
 ) -> Result<Option<Vec<u8>>, CloseReason> {
-    if cx.locks.ledger().held().is_empty() {
+    if !may_be_fenced(&cx.context.config, text) || cx.locks.ledger().held().is_empty() {
         return Ok(None);
     }
     cx.settle().await?;
-    let status = cx.server.status();
-    if !may_be_fenced(&cx.context.config, text, status) {
+    let (ledger, store) = (cx.locks.ledger(), &cx.context.config.store);
+    let (Some(proxy), Some(store)) = (ledger.granted_by(), store) else { return Ok(None) };
+    let without_effect = cx.server.status().has(Status::AUTOCOMMIT) && switches(text);
+    if without_effect || !cx.server.may_have_changes() {
         return Ok(None);
     }
-    // In a read-only transaction nothing is committed.
-    let open = status.has(Status::IN_TRANS) && !status.has(Status::IN_TRANS_READONLY);
-    if !open {
-        return Ok(None);
-    }
-    let grants = cx.locks.ledger().held().grants();
+    let (grants, schema) = (ledger.held().grants(), store.schema.clone());
     let count = |cx: &CallContext<'_>, result| {
         cx.context.metrics.fenced_commits.with_label_values(&[result]).inc();
     };
@@ -67,7 +71,7 @@ pub(crate) async fn fence(
         count(cx, "denied");
         return Ok(None);
     }
-    match ask(cx, grants).await? {
+    match ask(cx, &schema, proxy, grants).await? {
         Fence::Own => {
             count(cx, "fenced");
             cx.context.lines.unfenced.forget(cx.identity.owner());
@@ -88,7 +92,14 @@ pub(crate) async fn fence(
         Fence::Failed(code) => {
             count(cx, "failed");
             hide_refusal(cx).await?;
-            tracing::debug!(owner = %cx.identity.owner_text(), code, "a COMMIT is not fenced");
+            if !NO_QUESTION.contains(&code)
+                && let Some(Turn { left_out }) = cx.context.lines.unasked.turn()
+            {
+                tracing::warn!(
+                    owner = %cx.identity.owner_text(), code, left_out,
+                    "a COMMIT is not fenced, since the server refuses the question for the rows of the session's locks"
+                );
+            }
             Ok(None)
         }
         Fence::Interrupted(error) => {
@@ -118,15 +129,16 @@ async fn hide_refusal(cx: &mut CallContext<'_>) -> Result<(), CloseReason> {
 }
 
 /// Puts the question for all locks, in the order of their rows, which is that of all batches: so none waits for another.
-async fn ask(cx: &mut CallContext<'_>, mut grants: Vec<(Key, u64)>) -> Result<Fence, CloseReason> {
-    let (Some(proxy), Some(store)) = (cx.locks.ledger().granted_by(), &cx.context.config.store)
-    else {
-        return Ok(Fence::Own);
-    };
+async fn ask(
+    cx: &mut CallContext<'_>,
+    schema: &str,
+    proxy: ProxyId,
+    mut grants: Vec<(Key, u64)>,
+) -> Result<Fence, CloseReason> {
     grants.sort_unstable();
     let (flavour, version) = (cx.flavour(), cx.dialect().version);
     for some in grants.chunks(ROWS) {
-        let statements = fence_sql(&store.schema, proxy, some, flavour, version);
+        let statements = fence_sql(schema, proxy, some, flavour, version);
         let packet = |text: &String| packet::query(text.as_bytes(), cx.capabilities());
         let packets = statements.iter().map(packet).collect();
         let reply = cx.server.exchange_unseen(packets).await?;

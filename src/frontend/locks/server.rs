@@ -57,6 +57,8 @@ pub(crate) trait Server: Send {
     fn status(&self) -> Status;
     /// Whether a reply that the proxy makes itself cannot be told from the server's.
     fn status_is_plain(&self) -> bool;
+    /// Whether a transaction may be open in which something was changed.
+    fn may_have_changes(&self) -> bool;
     /// When the server last heard from this session.
     fn server_used(&self) -> Instant;
     /// The server runs a statement of this session, or has just run one.
@@ -173,6 +175,10 @@ impl Server for Link {
 
     fn status_is_plain(&self) -> bool {
         self.status_is_plain()
+    }
+
+    fn may_have_changes(&self) -> bool {
+        self.may_have_changes()
     }
 
     fn server_used(&self) -> Instant {

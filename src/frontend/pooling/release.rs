@@ -10,13 +10,15 @@ const FOLLOWING: [&[u8]; 5] = [b"work", b"and", b"no", b"chain", b"release"];
 impl Seat {
     /// Whether the server ends the connection after a statement with this text.
     pub(super) fn releases(&self, text: &[u8]) -> bool {
-        let default = self.state.variable(b"completion_type");
-        releases(text, default.is_some_and(|how| how.eq_ignore_ascii_case(b"release")))
+        releases(text, || {
+            let default = self.state.variable(b"completion_type");
+            default.is_some_and(|how| how.eq_ignore_ascii_case(b"release"))
+        })
     }
 }
 
 /// `default`: where the statement does not say so itself.
-fn releases(text: &[u8], default: bool) -> bool {
+fn releases(text: &[u8], default: impl FnOnce() -> bool) -> bool {
     let text = &text[after_comments(text)..];
     let ends = |word: &[u8]| text.get(..word.len()).is_some_and(|w| w.eq_ignore_ascii_case(word));
     if !(ends(b"commit") || ends(b"rollback")) || !is_single(text) {
@@ -35,7 +37,7 @@ fn releases(text: &[u8], default: bool) -> bool {
     match following {
         [.., b"no", b"release"] => false,
         [.., b"release"] => true,
-        _ => default,
+        _ => default(),
     }
 }
 
@@ -46,11 +48,11 @@ mod tests {
     #[test]
     fn a_release_is_known_by_its_words() {
         for text in ["COMMIT RELEASE", "/* app */ rollback work\nand no chain release ; "] {
-            assert!(releases(text.as_bytes(), false), "{text}");
+            assert!(releases(text.as_bytes(), || false), "{text}");
         }
         for text in ["COMMIT", "ROLLBACK WORK", "commit and no chain;"] {
-            assert!(!releases(text.as_bytes(), false), "{text}");
-            assert!(releases(text.as_bytes(), true), "{text}");
+            assert!(!releases(text.as_bytes(), || false), "{text}");
+            assert!(releases(text.as_bytes(), || true), "{text}");
         }
         for text in [
             "COMMIT NO RELEASE",
@@ -63,7 +65,7 @@ mod tests {
             "SELECT 1",
             "",
         ] {
-            assert!(!releases(text.as_bytes(), true), "{text}");
+            assert!(!releases(text.as_bytes(), || true), "{text}");
         }
     }
 }

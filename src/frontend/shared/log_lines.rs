@@ -16,6 +16,8 @@ pub struct Lines {
     pub broken: Seldom,
     /// A stored program with a lock call was passed.
     pub definitions: Seldom,
+    /// The server refused a question about the rows of held locks.
+    pub unasked: Seldom,
     /// The commits of an account cannot be fenced.
     pub unfenced: Unfenced,
 }

@@ -81,6 +81,17 @@ pub(crate) struct ScriptedServer {
 }
 
 impl ScriptedServer {
+    /// The script's answer to what was asked last.
+    fn answer(&mut self) -> Reply {
+        let asked = self.told.last().cloned().unwrap_or_default();
+        let (expected, reply) = self
+            .script
+            .pop_front()
+            .unwrap_or_else(|| panic!("the script has no more answers, to {asked}"));
+        assert!(asked.contains(&expected), "asked {asked}, the script says {expected}");
+        reply
+    }
+
     fn note(&mut self, what: &str, packet: &[u8]) {
         let payload = &packet[HEADER..];
         let text = match payload.first().map(|b| Command(*b)) {
@@ -141,12 +152,7 @@ impl Server for ScriptedServer {
         _: Keep,
     ) -> Task<'a, Result<Reply, CloseReason>> {
         self.note("ask", packet);
-        let asked = self.told.last().cloned().unwrap_or_default();
-        let (expected, reply) = self
-            .script
-            .pop_front()
-            .unwrap_or_else(|| panic!("the script has no more answers, to {asked}"));
-        assert!(asked.contains(&expected), "asked {asked}, the script says {expected}");
+        let reply = self.answer();
         Box::pin(async move { Ok(reply) })
     }
 
@@ -154,12 +160,7 @@ impl Server for ScriptedServer {
         for packet in &packets {
             self.note("unseen", packet);
         }
-        let asked = self.told.last().cloned().unwrap_or_default();
-        let (expected, reply) = self
-            .script
-            .pop_front()
-            .unwrap_or_else(|| panic!("the script has no more answers, to {asked}"));
-        assert!(asked.contains(&expected), "asked {asked}, the script says {expected}");
+        let reply = self.answer();
         Box::pin(async move { Ok(reply) })
     }
 
@@ -203,6 +204,10 @@ impl Server for ScriptedServer {
 
     fn status_is_plain(&self) -> bool {
         self.plain
+    }
+
+    fn may_have_changes(&self) -> bool {
+        self.status.has(Status::IN_TRANS)
     }
 
     fn server_used(&self) -> Instant {
