@@ -25,7 +25,7 @@ on_both! {
     a_prepared_switch_costs_no_session
     a_statement_that_waits_for_a_switch_learns_that_its_session_ends
     a_held_lock_follows_a_planned_switch_and_a_crash
-    a_held_lock_is_compared_with_rows_of_its_own_server_alone
+    a_held_lock_survives_a_switch_during_its_comparison
     a_client_that_comes_after_a_crash_waits_for_the_next_writer
     a_dead_server_is_passed_over_at_the_start
     sessions_stay_while_no_writer_is_known_and_new_ones_wait
@@ -381,7 +381,7 @@ fn taught(both: &Replicated, proxies: &[Launched]) -> Account {
 }
 
 /// Another server becomes the writer, which never got the lock, while a connection for the comparison is opened slowly.
-fn a_held_lock_is_compared_with_rows_of_its_own_server_alone(server: &Server) {
+fn a_held_lock_survives_a_switch_during_its_comparison(server: &Server) {
     let both = Replicated::start(server);
     let way = Link::to(both.first.server.port);
     let hosts = format!("127.0.0.1:{},127.0.0.1:{}", way.port(), both.second.server.port);
