@@ -52,6 +52,7 @@ const SOURCED: [&str; 11] = [
     "dev/browser.sh",
     "dev/common.sh",
     "dev/crowd.sh",
+    "dev/topology/applications.sh",
     "dev/topology/clients.sh",
     "dev/topology/galera.sh",
     "dev/topology/mariadb-replicas.sh",
