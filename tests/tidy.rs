@@ -48,7 +48,7 @@ const LINES_EXCUSED: usize = 600;
 const LONG: [(&str, &str); 0] = [];
 
 /// Files in dev/ that are sourced by the scripts there, and so neither run nor set options.
-const SOURCED: [&str; 11] = [
+const SOURCED: [&str; 12] = [
     "dev/browser.sh",
     "dev/common.sh",
     "dev/crowd.sh",
