@@ -81,6 +81,14 @@ fn calls_in_plain_statements_are_evaluated_in_the_order_of_their_ends(server: &S
         if drawn.statement.contains("RELEASE_ALL_LOCKS") {
             continue;
         }
+        // MariaDB takes these two for constants: it may leave one out whose value does not matter, or evaluate one that
+        // is never asked for. Neither shows but by the error of a name: ((IS_FREE_LOCK(name) IS NULL) IS NULL).
+        let is_constant =
+            ["IS_FREE_LOCK", "IS_USED_LOCK"].iter().any(|f| drawn.statement.contains(f));
+        let is_error = [&traced, &drawn].iter().any(|said| said.answer.starts_with("ERR 1059"));
+        if is_constant && is_error {
+            continue;
+        }
         let (one, other) = ((&traced.answer, &traced.held), (&drawn.answer, &drawn.held));
         assert_eq!(one, other, "{n}: traced: {}, as drawn: {}", traced.statement, drawn.statement);
     }
