@@ -6,6 +6,7 @@ mod crowds;
 mod ended_pins;
 mod endings;
 mod failover;
+mod failover_beside_native;
 mod ground;
 mod idle;
 mod kills;

@@ -126,6 +126,11 @@ impl Lease {
         nanos(clock::now()) < self.jeopardy.load(Ordering::Acquire)
     }
 
+    /// Whether nothing is granted though the lease is good: before the end of the startup wait, or of a grace.
+    pub fn withholds_grants(&self) -> bool {
+        self.is_renewed() && nanos(clock::now()) < self.grants_from.load(Ordering::Acquire)
+    }
+
     /// Whether any incarnation may grant now.
     pub fn is_good(&self) -> bool {
         let proxy = self.proxy.load(Ordering::Acquire);

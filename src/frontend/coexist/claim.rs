@@ -31,7 +31,7 @@ pub(super) enum Row {
     Kept,
     /// Its claim was refused: the server does not hold a lock of this name for the session.
     Unproven,
-    /// A session at a proxy in mode durable has it, and the time is over.
+    /// A session at a proxy in mode durable has it, or may have it after a failover, and the time is over.
     NotFree,
     /// The session has as many locks as it may have.
     OverLimit(ErrorReply),
@@ -115,6 +115,12 @@ async fn until_claimed(
 ) -> Result<Acquired, CloseReason> {
     let mut signs = interval_at(Instant::now() + SIGN_OF_LIFE, SIGN_OF_LIFE);
     signs.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let lease = cx.context.engine.lease_handle();
+    // A startup wait may be over soon; the grace of a failover is not.
+    let until = match lease.reign().grace_left() {
+        Some(_) if limit.once => Some(Instant::now() + LEAST),
+        _ => limit.until,
+    };
     let mut late = false;
     loop {
         tokio::select! {
@@ -122,14 +128,14 @@ async fn until_claimed(
             outcome = &mut ticket.outcome => {
                 let ended = || Acquired::Failed("the lock engine has ended".to_owned());
                 return Ok(match outcome.unwrap_or_else(|_| ended()) {
-                    // The store has not said who holds the row.
-                    Acquired::NotFree if late && limit.once => {
+                    // The store has not said who holds the row. If the proxy has not asked, somebody may hold it.
+                    Acquired::NotFree if late && limit.once && !lease.withholds_grants() => {
                         Acquired::Failed("no answer from the lock store".to_owned())
                     }
                     outcome => outcome,
                 });
             }
-            () = at(limit.until), if !late => {
+            () = at(until), if !late => {
                 cx.locks.cancel(ticket);
                 late = true;
             }

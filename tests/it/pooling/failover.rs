@@ -42,11 +42,15 @@ pub(super) struct Ground {
 
 impl Ground {
     /// With two proxies that have these settings.
-    fn new(server: &Server, settings: &[&str]) -> Self {
+    pub(super) fn new(server: &Server, settings: &[&str]) -> Self {
         Self::without(None, server, settings)
     }
 
-    fn without(mutant: Option<&'static str>, server: &Server, settings: &[&str]) -> Self {
+    pub(super) fn without(
+        mutant: Option<&'static str>,
+        server: &Server,
+        settings: &[&str],
+    ) -> Self {
         let flavour = flavour_of(server);
         let (first, second) = two(flavour, options(flavour));
         let schema = fresh_schema();
@@ -103,7 +107,7 @@ impl Ground {
         server.server.root().column(&sql).concat().parse().expect("a number")
     }
 
-    fn token(&self, server: &OwnServer, name: &str) -> u64 {
+    pub(super) fn token(&self, server: &OwnServer, name: &str) -> u64 {
         self.number(server, &format!("SELECT tok FROM $.locks WHERE name='{name}'"))
     }
 
@@ -125,7 +129,7 @@ impl Ground {
     }
 
     /// The primary dies, and the other server is promoted.
-    fn fail_over(&self) {
+    pub(super) fn fail_over(&self) {
         self.first.kill();
         promote(&self.second.server);
         self.lead_to(&self.second);
