@@ -48,6 +48,10 @@ pub enum Mutant {
     NoGrace,
     /// The grace of an epoch ends when all registered proxies have come, though registrations may be lost.
     EarlyGrace,
+    /// Grants count without the word of the failover candidates.
+    UnwitnessedGrant,
+    /// Renewals count without it.
+    UnwitnessedRenewal,
     /// In a new epoch the lease is renewed, and the rows of held locks are not written (I12).
     RenewWithoutReclaim,
     /// Servers have no identities: another primary is taken for the same server, and no epoch begins there.

@@ -345,7 +345,9 @@ fn problem(engine: Option<&Engine>) -> Result<&'static str, String> {
     } else if lease.reign().grace_left().is_some() && lease.is_renewed() {
         // Clients are served, and those who hold locks go on: no reason to send new ones elsewhere, where it is the same.
         Ok(match lease.reign().mode() {
-            FailoverMode::Grace => "ok, but no new locks before the grace after a failover is over",
+            FailoverMode::Grace | FailoverMode::Witness => {
+                "ok, but no new locks before the grace after a failover is over"
+            }
             FailoverMode::Lossless => {
                 "ok, but no new locks before all proxies have followed the failover (lossless)"
             }

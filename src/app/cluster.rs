@@ -35,6 +35,7 @@ use crate::frontend::shared::switchover::{Switchover, SwitchoverEnd};
 use crate::metrics::Metrics;
 use crate::net::buffers::Buffers;
 use crate::private;
+use crate::servers::candidates::Candidates;
 use crate::servers::find::Following;
 use crate::state::StateDir;
 use crate::store::schema::Installed;
@@ -106,7 +107,8 @@ impl RunningCluster {
         let parts = match config.mode {
             Mode::Observe => observing::parts(config, name.as_deref(), &following).await?,
             Mode::Durable | Mode::Coexist => {
-                granting(config, &following, name.as_deref(), &addresses[0], registry).await?
+                let (now, at) = (bound[0].0.clone(), &addresses[0]);
+                granting(config, now, &following, name.as_deref(), at, registry).await?
             }
         };
         let Parts {
@@ -302,6 +304,7 @@ async fn readiness(config: &Config, name: Option<&str>) -> Result<Readiness, Sta
 /// The start of a proxy that keeps rows.
 async fn granting(
     config: &Config,
+    in_force: InForce,
     following: &Following,
     name: Option<&str>,
     address: &str,
@@ -328,6 +331,7 @@ async fn granting(
         url: store.clone(),
         connect_timeout: config.connect_timeout,
         writer: writer.clone(),
+        candidates: Candidates::new(move || in_force.config().failover_candidates.clone()),
         open: Mutex::default(),
         home: Mutex::default(),
         metrics: Arc::clone(&metrics),

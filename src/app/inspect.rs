@@ -67,7 +67,13 @@ impl Readiness {
     pub fn failover(&self, config: &Config) -> FailoverMode {
         let copied =
             Guarantee::by_copies(self.others.semi_sync, config.servers.len()).is_lossless();
-        if self.others.in_cluster || copied { FailoverMode::Lossless } else { FailoverMode::Grace }
+        if self.others.in_cluster || copied {
+            FailoverMode::Lossless
+        } else if config.failover_candidates.is_empty() {
+            FailoverMode::Grace
+        } else {
+            FailoverMode::Witness
+        }
     }
 
     /// Why locks will not follow to another member of the server's cluster.

@@ -237,6 +237,9 @@ async fn store(config: &Config, listed: &Config, creates: bool, findings: &mut F
                 FailoverMode::Grace => {
                     "the last changes may be lost, so nothing is granted for a lease"
                 }
+                FailoverMode::Witness => {
+                    "the former primary need not be fenced; nothing is granted for a lease, and never before the failover candidates have it"
+                }
                 FailoverMode::Lossless => {
                     "nothing is lost, locks are granted when all proxies have followed"
                 }

@@ -87,6 +87,7 @@ keys! {
     lease: Cluster, AtStart;
     on_lease_lost: Cluster, AtStart;
     on_failover: Cluster, AtStart;
+    failover_candidates: Cluster, OnReload;
     fenced_commit: Cluster, OnReload;
     collect_after: Cluster, AtStart;
     state_dir: Cluster, AtStart;

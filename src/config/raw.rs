@@ -87,6 +87,10 @@ pub struct Raw {
     /// ("adopt") [default: reclaim]
     #[arg(long, value_name = "DECISION", env = "LOCKSTEAD_ON_FAILOVER")]
     pub on_failover: Option<String>,
+    /// Servers of `backend` that may be promoted while the former primary still takes writes: a lock counts only when
+    /// each has executed it; with commas [default: none]
+    #[arg(long, value_name = "HOST:PORT", env = "LOCKSTEAD_FAILOVER_CANDIDATES")]
+    pub failover_candidates: Option<OneOrMore>,
     /// Ask the server at each COMMIT of a session that holds locks whether they are still its own ("explicit"),
     /// or never ("off") [default: explicit]
     #[arg(long, value_name = "WHICH", env = "LOCKSTEAD_FENCED_COMMIT")]

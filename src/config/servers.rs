@@ -2,7 +2,9 @@
 
 use super::addresses::{HostPort, StoreUrl};
 use super::error::WrongValue;
+use super::mode::Mode;
 use super::parse::parse_host_port;
+use super::raw::OneOrMore;
 
 /// One server of a cluster. At any time one of them is the writer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +52,32 @@ pub(super) fn read(
     }
     let pairs = backends.into_iter().zip(store.hosts.iter().cloned());
     Ok(pairs.map(|(backend, store)| ServerAddress { backend, store }).collect())
+}
+
+/// Finds the servers of `failover_candidates` among those of `backend`.
+pub(super) fn candidates(
+    given: Option<&OneOrMore>,
+    servers: &[ServerAddress],
+    mode: Mode,
+) -> Result<Vec<ServerAddress>, String> {
+    let Some(OneOrMore(texts)) = given else { return Ok(Vec::new()) };
+    if mode == Mode::Observe && !texts.is_empty() {
+        return Err("has no use in mode observe: it grants no locks".to_owned());
+    }
+    if servers.len() == 1 && !texts.is_empty() {
+        return Err(
+            "needs several servers in `backend`: the writer, and those that may be promoted"
+                .to_owned(),
+        );
+    }
+    let find = |text: &String| {
+        let at = parse_host_port(text.trim());
+        let found = servers.iter().find(|server| Some(&server.backend) == at.as_ref());
+        found
+            .cloned()
+            .ok_or_else(|| format!("names {text:?}, which is none of the servers in `backend`"))
+    };
+    texts.iter().map(find).collect()
 }
 
 fn backends(given: Option<&[String]>) -> Result<Vec<HostPort>, String> {

@@ -115,6 +115,8 @@ pub struct Config {
     pub on_lease_lost: OnLeaseLost,
     /// What is done when another server is the primary.
     pub on_failover: OnFailover,
+    /// Servers that must have executed a grant or a renewal before it counts; the writer itself does not wait for itself.
+    pub failover_candidates: Vec<ServerAddress>,
     /// Which commits are fenced.
     pub fenced_commit: FencedCommit,
     /// Rows of locks that were not taken for this long are deleted.
@@ -226,6 +228,9 @@ impl Config {
         if store.is_none() && mode != Mode::Observe {
             return Err(no_store());
         }
+        let failover_candidates =
+            servers::candidates(raw.failover_candidates.as_ref(), &servers, mode)
+                .map_err(|problem| wrong("failover_candidates", problem))?;
         let role = role::read(raw.role.as_deref(), &servers, mode, &pooling).map_err(refused)?;
         let limits = limits::read(&raw).map_err(refused)?;
         let http = http::read(&raw).map_err(refused)?;
@@ -261,6 +266,7 @@ impl Config {
             lease: limits.lease,
             on_lease_lost: on_lease_lost(raw.on_lease_lost.as_deref()).map_err(refused)?,
             on_failover: on_failover(raw.on_failover.as_deref()).map_err(refused)?,
+            failover_candidates,
             fenced_commit: fenced_commit(raw.fenced_commit.as_deref()).map_err(refused)?,
             collect_after: limits.collect_after,
             state_dir,

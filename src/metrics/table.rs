@@ -240,6 +240,16 @@ metrics! {
         "failover_lossless",
         "1 while a failover loses nothing that was acknowledged: the servers are one cluster, or each has all of it."
     );
+    pub witness_up: IntGaugeVec = gauge_vec(
+        "witness_up",
+        "1 while a failover candidate executes grants and renewals in time; they count only when each has.",
+        &["server"]
+    );
+    pub witness_seconds: Histogram = histogram(
+        "witness_seconds",
+        "Time until all failover candidates had executed a grant or a renewal.",
+        &SECONDS[..SHORT]
+    );
     pub failovers: IntCounter = counter("failovers_total", "Times that another epoch was joined.");
     pub failover_locks: IntCounterVec =
         counter_vec("failover_locks_total", "Locks held at a failover, by result.", &["result"]);

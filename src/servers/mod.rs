@@ -1,5 +1,6 @@
 //! The servers of a cluster: which of them takes writes, found out by asking each, and the one place that says so; and those beside it.
 
+pub mod candidates;
 mod choice;
 mod cluster;
 pub mod find;

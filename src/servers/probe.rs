@@ -115,6 +115,7 @@ fn refusal(e: &StoreError) -> ProbeAnswer {
         | StoreError::Blind
         | StoreError::Method(_)
         | StoreError::Packet(_)
+        | StoreError::Unwitnessed(_)
         | StoreError::Foreign(_) => {
             let why = format!("refuses the store account: {e}");
             ProbeAnswer::Said(ServerState::Closed { why, member: None, follows: false })

@@ -48,6 +48,9 @@ pub enum StoreError {
     /// The server that answers is not the one whose locks are kept.
     #[error(transparent)]
     Foreign(#[from] Foreign),
+    /// A server that may be promoted has not executed what must be there first.
+    #[error("{0}")]
+    Unwitnessed(String),
     /// The server refused the statement.
     #[error("{message} (error {code})")]
     Refused {
@@ -80,6 +83,7 @@ impl StoreError {
             | Self::Foreign(_)
             | Self::Method(_)
             | Self::Packet(_) => "refused",
+            Self::Unwitnessed(_) => "unwitnessed",
         }
     }
 

@@ -73,6 +73,7 @@ mod upgrade_sockets;
 mod vanished;
 mod watched;
 mod windows;
+mod witnesses;
 mod writers;
 
 use lockstead_support::{link, session, wire};

@@ -15,6 +15,7 @@ use lockstead::engine::shared::current_backend::CurrentBackend;
 use lockstead::engine::start::{Threads, start};
 use lockstead::lock::name::{Key, Name, plain};
 use lockstead::metrics::Metrics;
+use lockstead::servers::candidates::Candidates;
 use lockstead::servers::writer::Writer;
 use lockstead::store::connection::StoreConnection;
 use lockstead::types::{BackendId, Flavour as Family, ProxyId};
@@ -108,6 +109,7 @@ impl Tables {
             url: self.url.clone(),
             connect_timeout: PATIENCE,
             writer: Writer::among(vec![ServerAddress { backend: at.clone(), store: at }]),
+            candidates: Candidates::default(),
             open: parking_lot::Mutex::default(),
             home: parking_lot::Mutex::default(),
             metrics: Arc::clone(&metrics),

@@ -114,6 +114,11 @@ impl Replicated {
         ["--backend".to_owned(), backends, "--store".to_owned(), url]
     }
 
+    /// Account and schema of a proxy that reaches both at these addresses.
+    pub(crate) fn store(&self, hosts: &str) -> (String, &str) {
+        (format!("mysql://{}:pw@{hosts}/", self.tables.account), &self.tables.schema)
+    }
+
     /// A proxy that has both in its list.
     pub(crate) fn proxy(&self, extra: &[&str]) -> Launched {
         let (backends, url) = (self.backends(), self.tables.url(""));

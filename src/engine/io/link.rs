@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::config::StoreUrl;
+use crate::config::{ServerAddress, StoreUrl};
 use crate::engine::shared::stuck::Stuck;
 use crate::metrics::Metrics;
+use crate::servers::candidates::Candidates;
 use crate::servers::route::StoreRoute;
 use crate::servers::writer::{Destination, Writer};
 use crate::store::connection::{StoreConnection, StoreError};
@@ -23,6 +24,8 @@ pub struct StoreAccess {
     pub connect_timeout: Duration,
     /// Which of the servers connections go to.
     pub writer: Writer,
+    /// Servers that must have executed a grant or a renewal before it counts.
+    pub candidates: Candidates,
     /// Ids of the engine's own connections, for the proxies row.
     pub open: Mutex<Vec<Thread>>,
     /// Identity of the server whose locks are kept; none before the first registration.
@@ -90,6 +93,7 @@ impl StoreAccess {
         let server = crate::config::ServerAddress { backend: store.clone(), store };
         Self {
             writer: Writer::among(vec![server]),
+            candidates: Candidates::default(),
             shares: false,
             url,
             connect_timeout: Duration::from_secs(1),
@@ -157,11 +161,19 @@ impl StoreLink {
         self.conn.as_mut().ok_or_else(|| StoreError::Connect("closed".to_owned()))
     }
 
+    /// The server that it leads to, if it is connected.
+    pub fn server(&self) -> Option<ServerAddress> {
+        self.to.as_ref().map(|to| to.address().clone())
+    }
+
     /// Takes in a result: an error is counted, and a broken connection dropped.
     pub fn judge<T>(&mut self, result: &Result<T, StoreError>) {
         if let Err(e) = result {
             self.access.count(e);
-            let kept = matches!(e, StoreError::Refused { .. } | StoreError::Blind);
+            let kept = matches!(
+                e,
+                StoreError::Refused { .. } | StoreError::Blind | StoreError::Unwitnessed(_)
+            );
             if !kept || e.is_elsewhere() {
                 self.drop_connection();
             }

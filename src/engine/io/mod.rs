@@ -12,3 +12,4 @@ pub(in crate::engine) mod pipe;
 pub mod query_error;
 pub(in crate::engine) mod reader;
 pub(in crate::engine) mod wakeup;
+pub(in crate::engine) mod witnesses;

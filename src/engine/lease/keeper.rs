@@ -19,6 +19,7 @@ use super::suspension::Suspension;
 use super::takeover::{Takeovers, take_over};
 use crate::clock;
 use crate::engine::io::link::{StoreAccess, StoreLink};
+use crate::engine::io::witnesses::{Evidence, Witnesses};
 use crate::engine::messages::LeaseEvent;
 use crate::engine::setup::Setup;
 use crate::engine::shared::lease::Lease;
@@ -30,6 +31,7 @@ use crate::store::identity::same_run;
 use crate::store::proxies::Renewal;
 use crate::store::rows::{ProxyRow, ProxyState};
 use crate::store::statement::Others;
+use crate::types::ProxyId;
 
 /// Pause between looks at others as long as the first grant waits for them.
 const WAITING: Duration = Duration::from_millis(250);
@@ -50,6 +52,7 @@ pub(in crate::engine) struct Keeper {
     lease: Arc<Lease>,
     events: mpsc::UnboundedSender<LeaseEvent>,
     link: StoreLink,
+    witnesses: Witnesses,
     server: HomeServer,
     incarnation: Option<Incarnation>,
     suspension: Suspension,
@@ -80,6 +83,7 @@ impl Keeper {
         let server = HomeServer::new(Arc::clone(&lease), Arc::clone(&access.metrics));
         Self {
             link: StoreLink::new(Arc::clone(&access)),
+            witnesses: Witnesses::new(Arc::clone(&access)),
             access,
             addr,
             fresh,
@@ -200,6 +204,8 @@ impl Keeper {
             return Ok(());
         }
         let mut now = Incarnation { versions: vec![new], ..now };
+        self.incarnation = Some(now.clone());
+        self.until_witnessed(now.id, now.epoch, new).await?;
         if restarted {
             // Before the locks count there. If it fails, the next beat does it again.
             self.incarnation = Some(now.clone());
@@ -217,6 +223,19 @@ impl Keeper {
             let _ = self.events.send(LeaseEvent::Asked(renewal.asked.clone()));
         }
         self.observe(&now, &renewal).await
+    }
+
+    /// Waits until the failover candidates have this version of the incarnation's row. Before, its renewal does not count.
+    async fn until_witnessed(
+        &mut self,
+        id: ProxyId,
+        epoch: u64,
+        version: u64,
+    ) -> Result<(), StoreError> {
+        let what = Evidence::Renewal { id, epoch, version };
+        // Less than a beat may take.
+        let limit = self.terms.ttl / 8;
+        self.witnesses.see(what, self.link.server().as_ref(), limit).await
     }
 
     /// Watches the other incarnations on this process's own clock.

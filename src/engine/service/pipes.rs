@@ -8,7 +8,8 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::engine::io::link::StoreAccess;
-use crate::engine::io::pipe::{Batch, FinishedBatch, run_pipe};
+use crate::engine::io::pipe::{Batch, FinishedBatch, PipeStore, run_pipe};
+use crate::engine::shared::lease::Lease;
 use crate::lock::name::Key;
 use crate::store::statement::{BatchWriter, LockChange};
 
@@ -37,11 +38,13 @@ impl Pipes {
     /// Starts them.
     pub(super) fn start(
         access: &Arc<StoreAccess>,
+        lease: &Arc<Lease>,
         finished: &mpsc::UnboundedSender<FinishedBatch>,
     ) -> Self {
         let start = |pipe| {
             let (work, inbox) = mpsc::channel(1);
-            tokio::spawn(run_pipe(pipe, Arc::clone(access), inbox, finished.clone()));
+            let store = PipeStore::new(Arc::clone(access), Arc::clone(lease));
+            tokio::spawn(run_pipe(pipe, store, inbox, finished.clone()));
             PipeState { work, keys: 0, since: Instant::now() }
         };
         Self { pipes: (0..PIPES).map(start).collect(), strays: VecDeque::new() }

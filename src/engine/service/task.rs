@@ -58,7 +58,7 @@ pub(in crate::engine) fn build(
 ) -> (ServiceTask, Engine) {
     let (requests_in, requests) = mpsc::unbounded_channel();
     let (finished_in, finished) = mpsc::unbounded_channel();
-    let pipes = Pipes::start(access, &finished_in);
+    let pipes = Pipes::start(access, &lease, &finished_in);
     let (reader, lookups) = mpsc::channel(1);
     let (read_in, read) = mpsc::unbounded_channel();
     tokio::spawn(run_reader(Arc::clone(access), lookups, read_in));

@@ -1,6 +1,6 @@
 //! The epoch as others are shown it: its number, its grace, and how this proxy came into it.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -23,10 +23,14 @@ pub struct Failover {
 }
 
 /// What a failover can lose.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FailoverMode {
     /// The last changes, registrations too: the grace lasts for the longest lease.
+    #[default]
     Grace,
+    /// No grant and no renewal that counted: each server that may be promoted has executed it, so that the former
+    /// primary need not be fenced. The grace lasts as long.
+    Witness,
     /// Nothing that was acknowledged: the servers are one cluster, or each has all of it.
     Lossless,
 }
@@ -36,6 +40,7 @@ impl FailoverMode {
     pub fn name(self) -> &'static str {
         match self {
             Self::Grace => "grace",
+            Self::Witness => "witness",
             Self::Lossless => "lossless",
         }
     }
@@ -48,7 +53,7 @@ pub struct Reign {
     /// End of its grace in nanoseconds since boot; 0: there is none.
     grace_until: AtomicU64,
     last: Mutex<Option<Failover>>,
-    lossless: AtomicBool,
+    mode: Mutex<FailoverMode>,
 }
 
 impl Reign {
@@ -69,19 +74,14 @@ impl Reign {
         *self.last.lock()
     }
 
-    /// Whether all that the server has acknowledged is at the next primary, so that the grace ends when all have come.
+    /// What a failover can lose, as far as is known.
     pub fn mode(&self) -> FailoverMode {
-        if self.lossless.load(Ordering::Acquire) {
-            FailoverMode::Lossless
-        } else {
-            FailoverMode::Grace
-        }
+        *self.mode.lock()
     }
 
     /// The mode has changed, as far as is known. Whether it is another one.
     pub(in crate::engine) fn set_mode(&self, mode: FailoverMode) -> bool {
-        let lossless = mode == FailoverMode::Lossless;
-        self.lossless.swap(lossless, Ordering::AcqRel) != lossless
+        std::mem::replace(&mut *self.mode.lock(), mode) != mode
     }
 
     /// This epoch is joined, with a grace until then.

@@ -123,13 +123,15 @@ impl Keeper {
             }
             return Ok(false);
         }
+        let ident = conn.ident().to_owned();
+        self.until_witnessed(id, epoch, version).await?;
         // Past it, another proxy may have revoked this one on the former server, and that may be lost.
         if clock::now() >= self.lease.deadline() {
             return Ok(false);
         }
         let run = row.server_start;
-        *self.access.home.lock() = Some(conn.ident().into());
-        self.lease.set_home(conn.ident());
+        *self.access.home.lock() = Some(ident.as_str().into());
+        self.lease.set_home(&ident);
         let (kept, gone) = (held.len() - lost.len(), lost.len());
         self.begin_grace(meta, seen);
         let schema = schema.clone();
@@ -165,8 +167,14 @@ impl Keeper {
         // For a server that is not heard, what held there holds.
         let Some(guarantee) = self.access.writer.guarantee_of(&home) else { return };
         let lossless = guarantee.is_lossless();
-        let mode = if lossless { FailoverMode::Lossless } else { FailoverMode::Grace };
+        let witnessed = !self.access.candidates.all().is_empty();
+        let mode = match guarantee {
+            Guarantee::Nothing if witnessed => FailoverMode::Witness,
+            Guarantee::Nothing => FailoverMode::Grace,
+            Guarantee::Cluster(_) | Guarantee::Copies => FailoverMode::Lossless,
+        };
         self.access.metrics.failover_lossless.set(i64::from(lossless));
+        let before = self.lease.reign().mode();
         if self.lease.reign().set_mode(mode) {
             match guarantee {
                 Guarantee::Cluster(_) => {
@@ -174,6 +182,12 @@ impl Keeper {
                 }
                 Guarantee::Copies => {
                     tracing::info!(server = %home, "each other server has what this one acknowledges: {LOSSLESS}");
+                }
+                Guarantee::Nothing if witnessed => {
+                    tracing::info!(server = %home, "grants and renewals count when the failover candidates have executed them");
+                }
+                Guarantee::Nothing if before == FailoverMode::Witness => {
+                    tracing::warn!(server = %home, "there are no failover candidates any more: a former primary must be fenced");
                 }
                 Guarantee::Nothing => tracing::error!(
                     server = %home,

@@ -53,9 +53,12 @@ impl Keeper {
             self.predecessors.forget(|own| own == row.id);
         }
         registered?;
+        let ident = conn.ident().to_owned();
+        // If it is in vain, the next attempt registers another one, and ends this one.
+        self.until_witnessed(row.id, meta.epoch, row.rvn).await?;
         self.predecessors.registered(row.id);
-        *self.access.home.lock() = Some(conn.ident().into());
-        self.lease.set_home(conn.ident());
+        *self.access.home.lock() = Some(ident.as_str().into());
+        self.lease.set_home(&ident);
         self.begin(&row, &meta, (seen, sent), alone);
         for row in dead {
             self.take_over(row);
