@@ -386,6 +386,10 @@ ENGINE = [
             (f"max {EACH} ({m('grace_seconds')})", WHO),
             (f"max {EACH} ({m('failover_lossless')})", WHO + " lossless"),
         ], "s", "Time until locks are granted in a new epoch; 1 at lossless: it ends when all proxies have followed."),
+        graph("Failover candidates", [
+            (f"min by (instance, cluster, backend) ({m('witness_up')})", WHO + " {{backend}} up"),
+            (f"histogram_quantile(0.99, sum by (le) ({rate('witness_seconds_bucket')}))", "p99"),
+        ], "short", "1 for a candidate that executes grants and renewals in time; the time until all had, in seconds."),
         graph("Epochs joined", [
             (f"sum {EACH} (increase({m('failovers_total')}[$__rate_interval]))", WHO + " joined"),
             (f"sum by (instance, cluster, result) (increase({m('failover_locks_total')}[$__rate_interval]))",

@@ -4,7 +4,7 @@ use super::addresses::{HostPort, StoreUrl};
 use super::error::WrongValue;
 use super::mode::Mode;
 use super::parse::parse_host_port;
-use super::raw::OneOrMore;
+use super::raw::Raw;
 
 /// One server of a cluster. At any time one of them is the writer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,30 +54,35 @@ pub(super) fn read(
     Ok(pairs.map(|(backend, store)| ServerAddress { backend, store }).collect())
 }
 
-/// Finds the servers of `failover_candidates` among those of `backend`.
+/// The servers of `failover_candidates`, which are among those of `backend`.
 pub(super) fn candidates(
-    given: Option<&OneOrMore>,
+    raw: &Raw,
     servers: &[ServerAddress],
     mode: Mode,
-) -> Result<Vec<ServerAddress>, String> {
-    let Some(OneOrMore(texts)) = given else { return Ok(Vec::new()) };
+) -> Result<Vec<ServerAddress>, WrongValue> {
+    let refuse = |problem: String| Err(("failover_candidates", problem));
+    let texts = raw.failover_candidates.as_ref().map(|list| &list.0[..]).unwrap_or_default();
     if mode == Mode::Observe && !texts.is_empty() {
-        return Err("has no use in mode observe: it grants no locks".to_owned());
+        return refuse("has no use in mode observe, which grants no locks".to_owned());
     }
     if servers.len() == 1 && !texts.is_empty() {
-        return Err(
-            "needs several servers in `backend`: the writer, and those that may be promoted"
-                .to_owned(),
-        );
+        let needed =
+            "needs several servers in `backend`: the writer, and those that may be promoted";
+        return refuse(needed.to_owned());
     }
-    let find = |text: &String| {
+    let mut found = Vec::new();
+    for text in texts {
         let at = parse_host_port(text.trim());
-        let found = servers.iter().find(|server| Some(&server.backend) == at.as_ref());
-        found
-            .cloned()
-            .ok_or_else(|| format!("names {text:?}, which is none of the servers in `backend`"))
-    };
-    texts.iter().map(find).collect()
+        match servers.iter().find(|server| Some(&server.backend) == at.as_ref()) {
+            Some(server) => found.push(server.clone()),
+            None => {
+                return refuse(format!(
+                    "names {text:?}, which is none of the servers in `backend`"
+                ));
+            }
+        }
+    }
+    Ok(found)
 }
 
 fn backends(given: Option<&[String]>) -> Result<Vec<HostPort>, String> {
@@ -104,6 +109,7 @@ fn twice(hosts: &[HostPort]) -> Option<&HostPort> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::raw::OneOrMore;
     use super::*;
 
     fn servers(backend: &[&str], store: Option<&str>) -> Result<Vec<String>, WrongValue> {
@@ -139,5 +145,32 @@ mod tests {
             assert!(problem.contains(says), "{says}: {problem}");
         }
         assert!(read(None, None).expect_err("nothing").1.contains("is missing"));
+    }
+
+    #[test]
+    fn candidates_are_servers_of_the_list() {
+        let all = |names: &[&str]| -> Vec<ServerAddress> {
+            let at = |name: &&str| parse_host_port(name).expect("an address");
+            let both = |at: HostPort| ServerAddress { backend: at.clone(), store: at };
+            names.iter().map(at).map(both).collect()
+        };
+        let read = |given: &[&str], of: &[&str], mode| {
+            let list = OneOrMore(given.iter().map(|text| (*text).to_owned()).collect());
+            let raw = Raw { failover_candidates: Some(list), ..Raw::default() };
+            candidates(&raw, &all(of), mode)
+        };
+        let two = ["a:1", "b:1"];
+        assert_eq!(candidates(&Raw::default(), &all(&two), Mode::Durable), Ok(Vec::new()));
+        assert_eq!(read(&[], &["a:1"], Mode::Observe), Ok(Vec::new()));
+        assert_eq!(read(&[" b:1"], &two, Mode::Coexist), Ok(all(&["b:1"])));
+        for (given, of, mode, says) in [
+            (&["c:1"][..], &two[..], Mode::Durable, "none of the servers"),
+            (&["b"], &two, Mode::Durable, "none of the servers"),
+            (&["a:1"], &["a:1"], Mode::Durable, "several servers"),
+            (&["b:1"], &two, Mode::Observe, "mode observe"),
+        ] {
+            let (key, problem) = read(given, of, mode).expect_err(says);
+            assert!(key == "failover_candidates" && problem.contains(says), "{says}: {problem}");
+        }
     }
 }

@@ -115,7 +115,7 @@ pub struct Config {
     pub on_lease_lost: OnLeaseLost,
     /// What is done when another server is the primary.
     pub on_failover: OnFailover,
-    /// Servers that must have executed a grant or a renewal before it counts; the writer itself does not wait for itself.
+    /// Servers that must have executed a grant or a renewal before it counts. The writer is none of them.
     pub failover_candidates: Vec<ServerAddress>,
     /// Which commits are fenced.
     pub fenced_commit: FencedCommit,
@@ -228,9 +228,7 @@ impl Config {
         if store.is_none() && mode != Mode::Observe {
             return Err(no_store());
         }
-        let failover_candidates =
-            servers::candidates(raw.failover_candidates.as_ref(), &servers, mode)
-                .map_err(|problem| wrong("failover_candidates", problem))?;
+        let failover_candidates = servers::candidates(&raw, &servers, mode).map_err(refused)?;
         let role = role::read(raw.role.as_deref(), &servers, mode, &pooling).map_err(refused)?;
         let limits = limits::read(&raw).map_err(refused)?;
         let http = http::read(&raw).map_err(refused)?;
@@ -243,9 +241,7 @@ impl Config {
         let (tls, backend_tls) = tls::read(&raw).map_err(refused)?;
         let admin = admin::read(&raw, state_dir.as_deref(), tls.offer != tls::Offer::Off);
         let admin = admin.map_err(refused)?;
-        let given = raw.backend_compression.as_deref();
-        let backend_compression =
-            choose("backend_compression", given, &ALGORITHMS).map_err(refused)?;
+        let backend_compression = backend_compression(&raw).map_err(refused)?;
         Ok(Self {
             listen,
             proxy_protocol,
@@ -311,6 +307,10 @@ fn choose<T: Copy>(
 
 fn on_store_error(given: Option<&str>) -> Result<OnStoreError, WrongValue> {
     choose("on_store_error", given, &STORE_ERRORS)
+}
+
+fn backend_compression(raw: &Raw) -> Result<Capabilities, WrongValue> {
+    choose("backend_compression", raw.backend_compression.as_deref(), &ALGORITHMS)
 }
 
 fn fenced_commit(given: Option<&str>) -> Result<FencedCommit, WrongValue> {

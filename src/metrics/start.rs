@@ -21,7 +21,7 @@ impl Metrics {
         }
         for (counters, values) in [
             (&self.sessions_closed, CLOSED),
-            (&self.store_errors, &["connect", "lost", "refused"]),
+            (&self.store_errors, &["connect", "lost", "refused", "unwitnessed"]),
             (&self.limits, LIMITS),
             (&self.rings, &["rung", "not_reached"]),
             (&self.deadlocks, &["here", "across"]),

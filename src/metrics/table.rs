@@ -229,10 +229,8 @@ metrics! {
 
     // The lease, and other proxies.
     pub lease_seconds: Gauge = float_gauge("lease_seconds", "Length of the lease, as configured.");
-    pub lease_age_seconds: Gauge = float_gauge(
-        "lease_age_seconds",
-        "Time since the last acknowledged renewal was sent."
-    );
+    pub lease_age_seconds: Gauge =
+        float_gauge("lease_age_seconds", "Time since the last acknowledged renewal was sent.");
     pub lease_good: IntGauge = gauge("lease_good", "1 while the lease allows new grants.");
     pub epoch: IntGauge = gauge("epoch", "The epoch that was joined last.");
     pub grace_seconds: Gauge = float_gauge("grace_seconds", "Time until the epoch's grace ends.");
@@ -243,7 +241,7 @@ metrics! {
     pub witness_up: IntGaugeVec = gauge_vec(
         "witness_up",
         "1 while a failover candidate executes grants and renewals in time; they count only when each has.",
-        &["server"]
+        &["backend"]
     );
     pub witness_seconds: Histogram = histogram(
         "witness_seconds",
@@ -255,17 +253,10 @@ metrics! {
         counter_vec("failover_locks_total", "Locks held at a failover, by result.", &["result"]);
     pub failover_seconds: Gauge =
         float_gauge("failover_seconds", "Time between the renewals around the last failover.");
-    pub renewal_seconds: Histogram = histogram(
-        "lease_renewal_seconds",
-        "Time a lease renewal took.",
-        &SECONDS[..SHORT]
-    );
-    pub live_peers: IntGauge = gauge(
-        "live_peers", "Other proxies on the same lock schema that hold a lease."
-    );
-    pub takeovers: IntCounter = counter(
-        "takeovers_total", "Dead proxies whose locks this proxy freed."
-    );
+    pub renewal_seconds: Histogram =
+        histogram("lease_renewal_seconds", "Time a lease renewal took.", &SECONDS[..SHORT]);
+    pub live_peers: IntGauge = gauge("live_peers", "Other proxies on the same lock schema that hold a lease.");
+    pub takeovers: IntCounter = counter("takeovers_total", "Dead proxies whose locks this proxy freed.");
     pub stuck: IntGaugeVec = gauge_vec(
         "stuck_ends",
         "Dead proxies, and ended sessions, whose locks stay held until an operator acts, mostly because the store account lacks a right.",
