@@ -17,7 +17,7 @@ GRANT PROCESS ON *.* TO `lockstead`@`%`;
 GRANT CONNECTION_ADMIN ON *.* TO `lockstead`@`%`;
 
 -- To see a killed session to the end of its rollback, and replicas.
--- Without it: it looks sessions up one by one, a start waits one lease, and `lockstead adopt` does not work.
+-- Without it: it looks up sessions one by one, a start waits one lease, and `lockstead adopt` does not work.
 GRANT SELECT ON performance_schema.threads TO `lockstead`@`%`;
 
 -- To find the sessions of a dead proxy by their connection attribute.
@@ -25,7 +25,7 @@ GRANT SELECT ON performance_schema.threads TO `lockstead`@`%`;
 GRANT SELECT ON performance_schema.session_connect_attrs TO `lockstead`@`%`;
 
 -- To see which of the server's own locks a session holds, with `mode = "coexist"`.
--- Without it: in that mode, locks that a statement's text does not name have no rows.
+-- Without it: in that mode, locks whose names are not in a statement's text have no rows.
 GRANT SELECT ON performance_schema.metadata_locks TO `lockstead`@`%`;
 
 -- To see that there is no replication, so that a start need not wait one lease.
@@ -33,11 +33,11 @@ GRANT SELECT ON performance_schema.metadata_locks TO `lockstead`@`%`;
 GRANT SELECT ON performance_schema.replication_connection_configuration TO `lockstead`@`%`;
 
 -- To show `lockstead adopt` whether the server still replicates, and which one is a replica.
--- Without it: `lockstead adopt` does not work.
+-- Without it: `lockstead adopt` does not work, and a read-only server is taken for a replica.
 GRANT SELECT ON performance_schema.replication_connection_status TO `lockstead`@`%`;
 
 -- To show `lockstead adopt` whether changes of another server are still applied, and which one is a replica.
--- Without it: `lockstead adopt` does not work.
+-- Without it: `lockstead adopt` does not work, and a read-only server is taken for a replica.
 GRANT SELECT ON performance_schema.replication_applier_status TO `lockstead`@`%`;
 
 -- To show `lockstead doctor` whether the server is in a group.
