@@ -13,13 +13,14 @@ use crate::session::{Session, account};
 use crate::stage::{eventually, on_both};
 use crate::wire::decode::text_row;
 use crate::wire::{Account, Kind};
-use crate::writers::Replicated;
+use crate::writers::{Replicated, set_writable};
 
 on_both! {
     a_lock_counts_when_the_candidate_has_it
     a_former_primary_that_takes_writes_leaves_one_holder
     without_candidates_a_former_primary_must_be_fenced
     a_proxy_that_stays_declares_none_dead_that_has_moved
+    a_candidate_that_was_the_primary_meanwhile_begins_an_epoch
     a_list_of_candidates_may_change_while_a_proxy_runs
 }
 
@@ -216,6 +217,33 @@ fn one_stays(ground: &Ground) {
     assert!(has_it(&mut holder));
 }
 
+/// It follows its former primary again, where a proxy has stayed that never saw the epoch in between.
+fn a_candidate_that_was_the_primary_meanwhile_begins_an_epoch(server: &Server) {
+    let ground = Ground::new(server, true, None, &[]);
+    let mut holder = ground.session(0);
+    holder.lock("k");
+    ground.until_alike();
+    let (both, schema) = (&ground.both, ground.both.store("").1);
+    let epoch = format!("SELECT epoch FROM {schema}.meta");
+    let later = format!("UPDATE {schema}.meta SET epoch=epoch+5");
+    let here: u64 = both.first.server.root().column(&epoch)[0].parse().expect("a number");
+    set_writable(&both.second.server, both.flavour, true);
+    both.second.server.root().run(&later);
+    set_writable(&both.second.server, both.flavour, false);
+    let end = holder.last_words().expect("an error");
+    assert_eq!(end.code, 4031, "a lock of the epoch before may have another holder: {end:?}");
+    eventually("a later epoch has begun", || {
+        let now: u64 = both.first.server.root().column(&epoch)[0].parse().expect("a number");
+        (now > here + 5).then_some(())
+    });
+    eventually("the other proxy joins it", || {
+        (ground.proxies[1].metric("lockstead_failovers_total") >= 1.0).then_some(())
+    });
+    let mut next = ground.session(1);
+    next.ask_for("k");
+    next.gets_it();
+}
+
 /// As after a failover, when a candidate is gone.
 fn a_list_of_candidates_may_change_while_a_proxy_runs(server: &Server) {
     let (both, folder) = (Replicated::start(server), Folder::new());
@@ -233,12 +261,15 @@ fn a_list_of_candidates_may_change_while_a_proxy_runs(server: &Server) {
     session.lock("before");
     detach(&both.second.server);
     assert_eq!(session.value("SELECT GET_LOCK('a', 1)").as_deref(), Some("0"));
+    assert!(proxy.page("/metrics").contains("lockstead_witness_up{"));
     write("");
     proxy.signal("HUP");
     session.ask_for("a");
     session.gets_it();
-    eventually("the log says so", || {
-        proxy.log().contains("there are no failover candidates any more").then_some(())
+    eventually("the log says so, and the metrics", || {
+        let shown = proxy.page("/metrics").contains("lockstead_witness_up{");
+        let said = proxy.log().contains("there are no failover candidates any more");
+        (said && !shown).then_some(())
     });
     assert_eq!(
         session.value("SELECT IS_USED_LOCK('before')=CONNECTION_ID()").as_deref(),

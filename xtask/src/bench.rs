@@ -18,6 +18,7 @@ mod samples;
 mod stage;
 mod targets;
 mod windows;
+mod witness;
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -136,6 +137,7 @@ impl Run<'_> {
             Section::Hot => self.measure_hot(),
             Section::Handover => self.measure_handover(),
             Section::Commits => self.measure_commits(),
+            Section::Witness => self.measure_witness(),
             Section::Cost => self.measure_cost(),
             Section::Windows => self.measure_windows(),
             Section::Pooling => self.measure_pooling(),

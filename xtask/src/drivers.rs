@@ -229,7 +229,7 @@ fn start_proxy(
             "--backend",
             &backend,
             "--store",
-            &store_url(server, SCHEMA),
+            &store_url(&backend, SCHEMA),
             "--create-schema",
         ])
         // A long lease: nothing here is about a proxy that dies.

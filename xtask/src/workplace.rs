@@ -310,6 +310,6 @@ pub(crate) fn let_connections_be_shared(server: &PrivateServer) -> Result<()> {
 }
 
 /// The store of that account in a schema.
-pub(crate) fn store_url(server: &PrivateServer, schema: &str) -> String {
-    format!("mysql://lockstead:secret@127.0.0.1:{}/{schema}", server.port())
+pub(crate) fn store_url(hosts: &str, schema: &str) -> String {
+    format!("mysql://lockstead:secret@{hosts}/{schema}")
 }

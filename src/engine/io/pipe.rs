@@ -136,12 +136,14 @@ impl PipeStore {
         let counts = |lease: &Lease| {
             lease.proxy() == Some(batch.writer.proxy) && lease.reign().epoch() == batch.writer.epoch
         };
+        let mut said = false;
         while counts(&self.lease) {
             let Err(e) = self.witnesses.see(what, server.as_ref(), PATIENCE).await else { return };
             self.access.count(&e);
-            if let Some(Turn { left_out }) = self.unwitnessed.turn() {
+            if !said && let Some(Turn { left_out }) = self.unwitnessed.turn() {
                 tracing::warn!(error = %e, locks = grants.len(), left_out, "grants do not count yet");
             }
+            said = true;
             sleep(AGAIN).await;
         }
     }

@@ -16,6 +16,7 @@ use crate::config::ServerAddress;
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
 use crate::store::connection::{StoreConnection, StoreError};
+use crate::store::identity::Foreign;
 use crate::store::rows::ProxyState;
 use crate::types::ProxyId;
 
@@ -39,11 +40,13 @@ pub(in crate::engine) struct Witnesses {
     access: Arc<StoreAccess>,
     /// By host and port.
     open: HashMap<String, StoreConnection>,
+    /// The candidates when they were asked last.
+    known: Vec<ServerAddress>,
 }
 
 impl Witnesses {
     pub(in crate::engine) fn new(access: Arc<StoreAccess>) -> Self {
-        Self { access, open: HashMap::new() }
+        Self { access, open: HashMap::new(), known: Vec::new() }
     }
 
     /// Waits, at most for `limit`, until each candidate beside the writer has executed it.
@@ -54,7 +57,7 @@ impl Witnesses {
         limit: Duration,
     ) -> Result<(), StoreError> {
         let all = self.access.candidates.all();
-        self.open.retain(|at, _| all.iter().any(|server| *at == server.store.to_string()));
+        self.forget_others(&all);
         let started = Instant::now();
         let mut asked = false;
         for server in all.iter().filter(|server| Some(*server) != writer) {
@@ -66,6 +69,7 @@ impl Witnesses {
             up.set(i64::from(matches!(seen, Ok(Ok(())))));
             let why = match seen {
                 Ok(Ok(())) => continue,
+                Ok(Err(e @ StoreError::Foreign(_))) => return Err(e),
                 Ok(Err(e)) => {
                     format!("the failover candidate {} cannot be asked: {e}", server.backend)
                 }
@@ -81,6 +85,18 @@ impl Witnesses {
             self.access.metrics.witness_seconds.observe(started.elapsed().as_secs_f64());
         }
         Ok(())
+    }
+
+    /// Forgets servers that are no candidates any more.
+    fn forget_others(&mut self, all: &[ServerAddress]) {
+        for gone in self.known.iter().filter(|server| !all.contains(server)) {
+            self.open.remove(&gone.store.to_string());
+            let _ =
+                self.access.metrics.witness_up.remove_label_values(&[&gone.backend.to_string()]);
+        }
+        if self.known != all {
+            self.known = all.to_vec();
+        }
     }
 
     async fn see_at(
@@ -123,11 +139,17 @@ async fn has(
         Evidence::Renewal { .. } if mutants::on(Mutant::UnwitnessedRenewal) => Ok(true),
         Evidence::Renewal { id, epoch, version } => {
             let rows = conn.read_proxies(schema).await?;
-            Ok(rows.iter().any(|row| {
+            let follows = rows.iter().any(|row| {
                 row.id == id
                     && row.state == ProxyState::Live
                     && (row.epoch, row.rvn) == (epoch, version)
-            }))
+            });
+            // It follows the writer, and may have been the primary meanwhile.
+            let known = if follows { conn.read_meta(schema).await?.epoch } else { epoch };
+            if known > epoch {
+                return Err(Foreign::Epoch { epoch, known }.into());
+            }
+            Ok(follows)
         }
     }
 }

@@ -27,7 +27,7 @@ use crate::lock::lease::Terms;
 use crate::mutants::{self, Mutant};
 use crate::servers::guarantee::Guarantee;
 use crate::store::connection::StoreError;
-use crate::store::identity::same_run;
+use crate::store::identity::{Foreign, same_run};
 use crate::store::proxies::Renewal;
 use crate::store::rows::{ProxyRow, ProxyState};
 use crate::store::statement::Others;
@@ -235,7 +235,12 @@ impl Keeper {
         let what = Evidence::Renewal { id, epoch, version };
         // Less than a beat may take.
         let limit = self.terms.ttl / 8;
-        self.witnesses.see(what, self.link.server().as_ref(), limit).await
+        let seen = self.witnesses.see(what, self.link.server().as_ref(), limit).await;
+        if let Err(StoreError::Foreign(Foreign::Epoch { known, .. })) = &seen {
+            // The next beat opens a later one here.
+            self.server.know(*known);
+        }
+        seen
     }
 
     /// Watches the other incarnations on this process's own clock.

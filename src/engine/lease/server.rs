@@ -53,6 +53,11 @@ impl HomeServer {
         meta.judge(self.known)
     }
 
+    /// An epoch has begun on some server.
+    pub(in crate::engine) fn know(&mut self, epoch: u64) {
+        self.known = self.known.max(epoch);
+    }
+
     /// The greatest epoch that is known.
     pub(in crate::engine) fn known(&self) -> u64 {
         self.known

@@ -67,7 +67,7 @@ impl Run<'_> {
     }
 
     /// Runs the load and keeps its figures; the number of pairs.
-    fn pairs(&mut self, section: &'static str, of: Of, options: &[&str]) -> Result<f64> {
+    pub(super) fn pairs(&mut self, section: &'static str, of: Of, options: &[&str]) -> Result<f64> {
         let load = self.load(of, options)?;
         for name in KEPT {
             if let Some(value) = load.get(name) {

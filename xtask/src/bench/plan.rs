@@ -29,6 +29,9 @@ pub(crate) enum Section {
     /// Transactions of one row, of clients that hold a lock: with a question before each COMMIT whether the lock is still
     /// held, and without
     Commits,
+    /// Pairs of lock and unlock with 1 and 64 clients before a server with a replica: while each grant waits until the
+    /// replica has executed it (`failover_candidates`), and without
+    Witness,
     /// Statements, writes and bytes of binary log for a pair, at the server
     Cost,
     /// Times of the status page, its status and /metrics with 2,000 sessions, 1,000 held locks and 500 waits; lock
@@ -43,7 +46,7 @@ pub(crate) enum Section {
 }
 
 impl Section {
-    pub(crate) const EACH: [Section; 10] = [
+    pub(crate) const EACH: [Section; 11] = [
         Section::Points,
         Section::Tls,
         Section::Idle,
@@ -51,6 +54,7 @@ impl Section {
         Section::Hot,
         Section::Handover,
         Section::Commits,
+        Section::Witness,
         Section::Cost,
         Section::Windows,
         Section::Pooling,

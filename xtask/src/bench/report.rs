@@ -39,6 +39,9 @@ fn head(section: &str) -> String {
                 ("load us", 10),
             ],
         ),
+        "witness" => {
+            ("clients", &[("pairs/s", 12), ("p50 us", 10), ("p99 us", 10), ("of grace", 12)])
+        }
         "windows" => ("us", &[("p50", 10), ("p99", 10), ("of alone", 10)]),
         "commits" => {
             ("clients", &[("commits/s", 12), ("p50 us", 10), ("p99 us", 10), ("of unfenced", 12)])
@@ -100,6 +103,13 @@ fn row(group: &Group, of: Of) -> String {
             median("p50_us"),
             median("p99_us"),
             group.ratio("pairs_per_second", of, (size, "unfenced"))
+        ),
+        "witness" => format!(
+            "{:12.0} {:10.0} {:10.0} {:12.3}",
+            median("pairs_per_second"),
+            median("p50_us"),
+            median("p99_us"),
+            group.ratio("pairs_per_second", of, (size, "grace"))
         ),
         "windows" => {
             let alone = match variant {

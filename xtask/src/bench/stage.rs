@@ -55,6 +55,8 @@ pub(crate) struct Stage<'a> {
     programs: &'a Programs,
     sessions: usize,
     server: PrivateServer,
+    /// Proxies that are started while there is one have both in their list.
+    replica: Option<PrivateServer>,
     proxies: BTreeMap<&'static str, Peer>,
 }
 
@@ -85,7 +87,7 @@ impl<'a> Stage<'a> {
             )?;
         }
         let sessions = plan.sessions;
-        Ok(Self { place, programs, sessions, server, proxies: BTreeMap::new() })
+        Ok(Self { place, programs, sessions, server, replica: None, proxies: BTreeMap::new() })
     }
 
     pub(crate) fn place(&self) -> &'a Workplace {
@@ -98,6 +100,11 @@ impl<'a> Stage<'a> {
 
     pub(crate) fn server(&self) -> &PrivateServer {
         &self.server
+    }
+
+    /// The server's replica from now on.
+    pub(crate) fn set_replica(&mut self, replica: Option<PrivateServer>) {
+        self.replica = replica;
     }
 
     /// Where clients of a variant connect: to a proxy of this name, or else to the server.
@@ -236,7 +243,10 @@ impl<'a> Stage<'a> {
     /// Starts a Lockstead under a name, with further options. All are on the same tables, but for the one in mode
     /// `coexist` and "before", the earlier build, which may know other tables.
     pub(crate) fn start_lockstead(&mut self, name: &'static str, options: &[&str]) -> Result<()> {
-        let backend = format!("127.0.0.1:{}", self.server.port());
+        let servers = [Some(&self.server), self.replica.as_ref()];
+        let at = |server: &PrivateServer| format!("127.0.0.1:{}", server.port());
+        let backend: Vec<String> = servers.into_iter().flatten().map(at).collect();
+        let backend = backend.join(",");
         let threads = Plan::THREADS.to_string();
         let earlier = self.programs.before.as_ref().filter(|_| name == "before");
         let schema = match name {
@@ -244,7 +254,7 @@ impl<'a> Stage<'a> {
             "coexist" => COEXIST_SCHEMA,
             _ => SCHEMA,
         };
-        let store = store_url(&self.server, schema);
+        let store = store_url(&backend, schema);
         let proxy = Launch::new(earlier.unwrap_or(&self.programs.lockstead))
             .arguments(&["--backend", &backend, "--store", &store])
             .arguments(if options.contains(&"--state-dir") { &[] } else { &["--state-dir", "off"] })
