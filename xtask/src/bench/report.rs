@@ -97,20 +97,12 @@ fn row(group: &Group, of: Of) -> String {
             group.ratio("pairs_per_second", of, (size, "haproxy")),
             median("driver_us_per_pair")
         ),
-        "commits" => format!(
-            "{:12.0} {:10.0} {:10.0} {:12.3}",
-            median("pairs_per_second"),
-            median("p50_us"),
-            median("p99_us"),
-            group.ratio("pairs_per_second", of, (size, "unfenced"))
-        ),
-        "witness" => format!(
-            "{:12.0} {:10.0} {:10.0} {:12.3}",
-            median("pairs_per_second"),
-            median("p50_us"),
-            median("p99_us"),
-            group.ratio("pairs_per_second", of, (size, "grace"))
-        ),
+        "commits" | "witness" => {
+            let without = if group.section == "commits" { "unfenced" } else { "grace" };
+            let ratio = group.ratio("pairs_per_second", of, (size, without));
+            let rate = median("pairs_per_second");
+            format!("{rate:12.0} {:10.0} {:10.0} {ratio:12.3}", median("p50_us"), median("p99_us"))
+        }
         "windows" => {
             let alone = match variant {
                 "watched" => format!("{:.3}", median("of_alone")),
