@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::start_error::StartError;
 use crate::config::tls::BackendMode;
-use crate::config::{Config, HostPort, OnFailover, StoreUrl};
+use crate::config::{Config, HostPort, OnFailover, ServerAddress, StoreUrl};
 use crate::engine::shared::reign::FailoverMode;
 use crate::frontend::login::lent;
 use crate::servers::guarantee::Guarantee;
@@ -63,13 +63,13 @@ impl Readiness {
         }
     }
 
-    /// What a failover from the server can lose, with all servers listed in `config`.
-    pub fn failover(&self, config: &Config) -> FailoverMode {
+    /// What a failover from this server can lose, with all servers listed in `config`.
+    pub fn failover(&self, config: &Config, server: &ServerAddress) -> FailoverMode {
         let copied =
             Guarantee::by_copies(self.others.semi_sync, config.servers.len()).is_lossless();
         if self.others.in_cluster || copied {
             FailoverMode::Lossless
-        } else if config.failover_candidates.is_empty() {
+        } else if config.failover_candidates.iter().all(|candidate| candidate == server) {
             FailoverMode::Grace
         } else {
             FailoverMode::Witness

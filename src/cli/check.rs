@@ -232,7 +232,7 @@ async fn store(config: &Config, listed: &Config, creates: bool, findings: &mut F
                     ),
                 );
             }
-            let mode = readiness.failover(listed);
+            let mode = readiness.failover(listed, &config.servers[0]);
             let lost = match mode {
                 FailoverMode::Grace => {
                     "the last changes may be lost, so nothing is granted for a lease"

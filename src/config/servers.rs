@@ -74,6 +74,9 @@ pub(super) fn candidates(
     for text in texts {
         let at = parse_host_port(text.trim());
         match servers.iter().find(|server| Some(&server.backend) == at.as_ref()) {
+            Some(server) if found.contains(server) => {
+                return refuse(format!("names {text:?} twice"));
+            }
             Some(server) => found.push(server.clone()),
             None => {
                 return refuse(format!(
@@ -166,6 +169,7 @@ mod tests {
         for (given, of, mode, says) in [
             (&["c:1"][..], &two[..], Mode::Durable, "none of the servers"),
             (&["b"], &two, Mode::Durable, "none of the servers"),
+            (&["b:1", "b:1"], &two, Mode::Durable, "twice"),
             (&["a:1"], &["a:1"], Mode::Durable, "several servers"),
             (&["b:1"], &two, Mode::Observe, "mode observe"),
         ] {

@@ -245,7 +245,7 @@ metrics! {
     );
     pub witness_seconds: Histogram = histogram(
         "witness_seconds",
-        "Time until all failover candidates had executed a grant or a renewal.",
+        "Time until all failover candidates had executed the grants of a batch.",
         &SECONDS[..SHORT]
     );
     pub failovers: IntCounter = counter("failovers_total", "Times that another epoch was joined.");

@@ -7,7 +7,7 @@ use crate::admin::Folder;
 use crate::adopt::until_alike;
 use crate::link::Link;
 use crate::proxy::{Proxy, free_port, fresh_schema};
-use crate::replicas::{again, detach};
+use crate::replicas::{again, attach_from_now_on, detach};
 use crate::script::Server;
 use crate::session::{Session, account};
 use crate::stage::{eventually, on_both};
@@ -21,10 +21,11 @@ on_both! {
     without_candidates_a_former_primary_must_be_fenced
     a_proxy_that_stays_declares_none_dead_that_has_moved
     a_candidate_that_was_the_primary_meanwhile_begins_an_epoch
+    a_switch_from_one_candidate_to_another_leaves_both_on_the_list
     a_list_of_candidates_may_change_while_a_proxy_runs
 }
 
-const COMMON: [&str; 6] = ["--lease", "10s", "--on-lease-lost", "close", "--connect-timeout", "2s"];
+const COMMON: [&str; 4] = ["--lease", "10s", "--connect-timeout", "2s"];
 
 /// A primary, its replica, and two proxies that reach each of them over a link of their own.
 struct Ground {
@@ -244,6 +245,32 @@ fn a_candidate_that_was_the_primary_meanwhile_begins_an_epoch(server: &Server) {
     next.gets_it();
 }
 
+/// The former primary follows the next one, and is its witness.
+fn a_switch_from_one_candidate_to_another_leaves_both_on_the_list(server: &Server) {
+    let both = Replicated::start(server);
+    let hosts = [&both.first, &both.second].map(|s| format!("127.0.0.1:{}", s.server.port));
+    let (url, schema) = both.store(&hosts.join(","));
+    let list = ["--failover-candidates", &hosts.join(",")];
+    let proxy = Proxy::start_on(&url, schema, &[&COMMON[..], &list].concat());
+    eventually("it grants", || grants(&proxy).then_some(()));
+    Session::at(proxy.port).lock("before");
+    until_alike(&both.first, &both.second, schema);
+    set_writable(&both.first.server, both.flavour, false);
+    both.promote();
+    attach_from_now_on(&both.second.server, &both.first.server);
+    eventually("it grants at the next primary", || {
+        (proxy.metric("lockstead_failovers_total") >= 1.0 && grants(&proxy)).then_some(())
+    });
+    let mut session = Session::at(proxy.port);
+    session.ask_for("k");
+    session.gets_it();
+    let held = format!("SELECT COUNT(*) FROM {schema}.locks WHERE name='k' AND holder<>0");
+    assert_eq!(both.first.server.root().column(&held), ["1"]);
+    // Nothing is left of attempts that did not count.
+    let live = format!("SELECT COUNT(*) FROM {schema}.proxies WHERE state=1");
+    assert_eq!(both.second.server.root().column(&live), ["1"]);
+}
+
 /// As after a failover, when a candidate is gone.
 fn a_list_of_candidates_may_change_while_a_proxy_runs(server: &Server) {
     let (both, folder) = (Replicated::start(server), Folder::new());
@@ -268,7 +295,8 @@ fn a_list_of_candidates_may_change_while_a_proxy_runs(server: &Server) {
     session.gets_it();
     eventually("the log says so, and the metrics", || {
         let shown = proxy.page("/metrics").contains("lockstead_witness_up{");
-        let said = proxy.log().contains("there are no failover candidates any more");
+        let said =
+            proxy.log().contains("there are no failover candidates beside the writer any more");
         (said && !shown).then_some(())
     });
     assert_eq!(

@@ -161,9 +161,10 @@ impl StoreLink {
         self.conn.as_mut().ok_or_else(|| StoreError::Connect("closed".to_owned()))
     }
 
-    /// The server that it leads to, if it is connected.
-    pub fn server(&self) -> Option<ServerAddress> {
-        self.to.as_ref().map(|to| to.address().clone())
+    /// The server that it leads to, and its identity, if it is connected.
+    pub fn server(&self) -> Option<(ServerAddress, String)> {
+        let conn = self.conn.as_ref()?;
+        self.to.as_ref().map(|to| (to.address().clone(), conn.ident().to_owned()))
     }
 
     /// Takes in a result: an error is counted, and a broken connection dropped.

@@ -80,8 +80,8 @@ pub(in crate::engine) async fn run_pipe(
     while let Some(batch) = work.recv().await {
         let started = Instant::now();
         let result = store.run_batch(&batch).await;
-        if let Ok((_, result)) = &result {
-            store.until_witnessed(&batch, result).await;
+        if let Ok((run, result)) = &result {
+            store.until_witnessed(&batch, *run, result).await;
         }
         let metrics = &store.access.metrics;
         metrics.batch_seconds.observe(started.elapsed().as_secs_f64());
@@ -122,8 +122,8 @@ impl PipeStore {
     }
 
     /// Waits until all failover candidates have executed what the batch has granted; no longer than its incarnation
-    /// may grant in this epoch. After that the service counts on no grant of it.
-    async fn until_witnessed(&mut self, batch: &Batch, result: &BatchResult) {
+    /// may grant in this epoch and this run of the server. After that the service counts on no grant of it.
+    async fn until_witnessed(&mut self, batch: &Batch, run: i64, result: &BatchResult) {
         if self.access.candidates.all().is_empty() {
             return;
         }
@@ -132,13 +132,17 @@ impl PipeStore {
             return;
         }
         let what = Evidence::Grants(batch.writer.proxy, &grants);
-        let server = self.link.server();
+        let (server, started) = (self.link.server(), Instant::now());
         let counts = |lease: &Lease| {
-            lease.proxy() == Some(batch.writer.proxy) && lease.reign().epoch() == batch.writer.epoch
+            let goes_on = lease.proxy() == Some(batch.writer.proxy) && lease.knows_run(run);
+            goes_on && lease.reign().epoch() == batch.writer.epoch
         };
         let mut said = false;
         while counts(&self.lease) {
-            let Err(e) = self.witnesses.see(what, server.as_ref(), PATIENCE).await else { return };
+            let Err(e) = self.witnesses.see(what, server.as_ref(), PATIENCE).await else {
+                self.access.metrics.witness_seconds.observe(started.elapsed().as_secs_f64());
+                return;
+            };
             self.access.count(&e);
             if !said && let Some(Turn { left_out }) = self.unwitnessed.turn() {
                 tracing::warn!(error = %e, locks = grants.len(), left_out, "grants do not count yet");

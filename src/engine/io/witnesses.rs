@@ -49,40 +49,66 @@ impl Witnesses {
         Self { access, open: HashMap::new(), known: Vec::new() }
     }
 
-    /// Waits, at most for `limit`, until each candidate beside the writer has executed it.
+    /// Waits, at most for `limit`, until each candidate has executed what was written at `writer`, as the link says
+    /// that it was written over. That one is none of them.
     pub(in crate::engine) async fn see(
         &mut self,
         what: Evidence<'_>,
-        writer: Option<&ServerAddress>,
+        writer: Option<&(ServerAddress, String)>,
         limit: Duration,
     ) -> Result<(), StoreError> {
-        let all = self.access.candidates.all();
-        self.forget_others(&all);
+        if self.access.candidates.all().is_empty() {
+            self.forget_others(&[]);
+            return Ok(());
+        }
+        let Some((writer, ident)) = writer else {
+            return Err(StoreError::Connect("closed".to_owned()));
+        };
+        let candidates = self.access.candidates.beside(writer);
+        self.forget_others(&candidates);
+        // A distant one takes longer to be reached than to answer.
+        for server in &candidates {
+            let reached = self.reach(server, ident).await;
+            self.show(server, reached.is_ok());
+            let problem = format!("the failover candidate {} cannot be asked", server.backend);
+            reached.map_err(|e| StoreError::Unwitnessed(format!("{problem}: {e}")))?;
+        }
         let started = Instant::now();
-        let mut asked = false;
-        for server in all.iter().filter(|server| Some(*server) != writer) {
-            asked = true;
+        for server in &candidates {
             let left = limit.saturating_sub(started.elapsed());
             let seen = timeout(left, self.see_at(server, what)).await;
-            let up =
-                self.access.metrics.witness_up.with_label_values(&[&server.backend.to_string()]);
-            up.set(i64::from(matches!(seen, Ok(Ok(())))));
+            self.show(server, matches!(seen, Ok(Ok(()))));
+            let at = &server.backend;
             let why = match seen {
                 Ok(Ok(())) => continue,
                 Ok(Err(e @ StoreError::Foreign(_))) => return Err(e),
-                Ok(Err(e)) => {
-                    format!("the failover candidate {} cannot be asked: {e}", server.backend)
-                }
+                Ok(Err(e)) => format!("the failover candidate {at} cannot be asked: {e}"),
                 Err(_) => format!(
-                    "the failover candidate {} has not executed the last change of the lock tables within {limit:.1?}: it \
-                     does not follow the writer, or lags",
-                    server.backend
+                    "the failover candidate {at} has not executed the last change of the lock tables within {limit:.1?}: it \
+                     does not follow the writer, or lags"
                 ),
             };
             return Err(StoreError::Unwitnessed(why));
         }
-        if asked {
-            self.access.metrics.witness_seconds.observe(started.elapsed().as_secs_f64());
+        Ok(())
+    }
+
+    fn show(&self, server: &ServerAddress, up: bool) {
+        let gauge = &self.access.metrics.witness_up;
+        gauge.with_label_values(&[&server.backend.to_string()]).set(i64::from(up));
+    }
+
+    /// Opens a connection to a candidate unless there is one.
+    async fn reach(&mut self, server: &ServerAddress, writer: &str) -> Result<(), StoreError> {
+        let at = server.store.to_string();
+        if !self.open.contains_key(&at) {
+            let url = self.access.url.at(&server.store);
+            let conn = StoreConnection::open(&url, self.access.connect_timeout).await?;
+            if conn.ident() == writer {
+                let why = "it is the writer, by another address".to_owned();
+                return Err(StoreError::Connect(why));
+            }
+            self.open.insert(at, conn);
         }
         Ok(())
     }
@@ -104,20 +130,13 @@ impl Witnesses {
         server: &ServerAddress,
         what: Evidence<'_>,
     ) -> Result<(), StoreError> {
-        let access = Arc::clone(&self.access);
         let at = server.store.to_string();
         // Taken out meanwhile: one that is given up in the middle of an answer is of no use.
-        let mut conn = match self.open.remove(&at) {
-            Some(conn) => conn,
-            None => {
-                StoreConnection::open(&access.url.at(&server.store), access.connect_timeout).await?
-            }
+        let Some(mut conn) = self.open.remove(&at) else {
+            return Err(StoreError::Connect("closed".to_owned()));
         };
-        if access.home.lock().as_ref().is_some_and(|home| **home == *conn.ident()) {
-            return Err(StoreError::Connect("it is the writer, by another address".to_owned()));
-        }
         let mut pause = SHORTEST;
-        while !has(&mut conn, &access.url.schema, what).await? {
+        while !has(&mut conn, &self.access.url.schema, what).await? {
             sleep(pause).await;
             pause = (pause * 2).min(LONGEST);
         }

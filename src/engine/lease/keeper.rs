@@ -191,9 +191,7 @@ impl Keeper {
         if meta.epoch > now.epoch {
             return self.follow(now, meta).await;
         }
-        // Sessions may have closed themselves at the deadline: without suspensions there is no way back.
-        if !self.suspension.is_allowed() && clock::now() >= self.lease.deadline() {
-            self.stop_if_due();
+        if self.is_too_late() {
             return Ok(());
         }
         let renewed = renewal.renewed && renewal.meta.epoch == now.epoch;
@@ -206,6 +204,9 @@ impl Keeper {
         let mut now = Incarnation { versions: vec![new], ..now };
         self.incarnation = Some(now.clone());
         self.until_witnessed(now.id, now.epoch, new).await?;
+        if self.is_too_late() {
+            return Ok(());
+        }
         if restarted {
             // Before the locks count there. If it fails, the next beat does it again.
             self.incarnation = Some(now.clone());
@@ -225,6 +226,15 @@ impl Keeper {
         self.observe(&now, &renewal).await
     }
 
+    /// Whether sessions may have closed themselves at the deadline: without suspensions there is no way back.
+    fn is_too_late(&mut self) -> bool {
+        let late = !self.suspension.is_allowed() && clock::now() >= self.lease.deadline();
+        if late {
+            self.stop_if_due();
+        }
+        late
+    }
+
     /// Waits until the failover candidates have this version of the incarnation's row. Before, its renewal does not count.
     async fn until_witnessed(
         &mut self,
@@ -235,7 +245,8 @@ impl Keeper {
         let what = Evidence::Renewal { id, epoch, version };
         // Less than a beat may take.
         let limit = self.terms.ttl / 8;
-        let seen = self.witnesses.see(what, self.link.server().as_ref(), limit).await;
+        let server = self.link.server();
+        let seen = self.witnesses.see(what, server.as_ref(), limit).await;
         if let Err(StoreError::Foreign(Foreign::Epoch { known, .. })) = &seen {
             // The next beat opens a later one here.
             self.server.know(*known);

@@ -92,7 +92,12 @@ impl HomeServer {
             self.lease.stop_grants();
             self.strange_since.get_or_insert(self.lease.last_renewed());
         }
-        self.lease.set_foreign(foreign.map(Foreign::to_string));
+        // Nor does a renewal that counts later prove anything of the time between: the next primary may have granted.
+        let why = match result {
+            Err(e @ (StoreError::Foreign(_) | StoreError::Unwitnessed(_))) => Some(e.to_string()),
+            Ok(()) | Err(_) => None,
+        };
+        self.lease.set_foreign(why);
         for reason in Foreign::REASONS {
             let now = foreign.is_some_and(|f| f.reason() == reason);
             self.metrics.store_foreign.with_label_values(&[reason]).set(i64::from(now));

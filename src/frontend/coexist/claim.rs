@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::engine::handle::{Acquired, Ticket};
+use crate::engine::shared::lease::Lease;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::{Interest, LinkEvent};
 use crate::frontend::locks::call_context::CallContext;
@@ -129,7 +130,7 @@ async fn until_claimed(
                 let ended = || Acquired::Failed("the lock engine has ended".to_owned());
                 return Ok(match outcome.unwrap_or_else(|_| ended()) {
                     // The store has not said who holds the row. If the proxy has not asked, somebody may hold it.
-                    Acquired::NotFree if late && limit.once && !lease.withholds_grants() => {
+                    Acquired::NotFree if late && limit.once && !withheld(&lease) => {
                         Acquired::Failed("no answer from the lock store".to_owned())
                     }
                     outcome => outcome,
@@ -153,6 +154,11 @@ async fn until_claimed(
             }
         }
     }
+}
+
+/// Whether nothing is granted, for a time: a session elsewhere may have the lock.
+fn withheld(lease: &Lease) -> bool {
+    lease.withholds_grants() || lease.reign().grace_left().is_some()
 }
 
 /// Waits for what is asked, and attends to both legs meanwhile.

@@ -167,7 +167,9 @@ impl Keeper {
         // For a server that is not heard, what held there holds.
         let Some(guarantee) = self.access.writer.guarantee_of(&home) else { return };
         let lossless = guarantee.is_lossless();
-        let witnessed = !self.access.candidates.all().is_empty();
+        let server = self.link.server();
+        let witnessed =
+            server.is_some_and(|(at, _)| !self.access.candidates.beside(&at).is_empty());
         let mode = match guarantee {
             Guarantee::Nothing if witnessed => FailoverMode::Witness,
             Guarantee::Nothing => FailoverMode::Grace,
@@ -187,7 +189,7 @@ impl Keeper {
                     tracing::info!(server = %home, "grants and renewals count when the failover candidates have executed them");
                 }
                 Guarantee::Nothing if before == FailoverMode::Witness => {
-                    tracing::warn!(server = %home, "there are no failover candidates any more: a former primary must be fenced");
+                    tracing::warn!(server = %home, "there are no failover candidates beside the writer any more: a former primary must be fenced");
                 }
                 Guarantee::Nothing => tracing::error!(
                     server = %home,

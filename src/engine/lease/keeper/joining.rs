@@ -54,8 +54,10 @@ impl Keeper {
         }
         registered?;
         let ident = conn.ident().to_owned();
-        // If it is in vain, the next attempt registers another one, and ends this one.
-        self.until_witnessed(row.id, meta.epoch, row.rvn).await?;
+        if let Err(e) = self.until_witnessed(row.id, meta.epoch, row.rvn).await {
+            self.withdraw(&row).await?;
+            return Err(e);
+        }
         self.predecessors.registered(row.id);
         *self.access.home.lock() = Some(ident.as_str().into());
         self.lease.set_home(&ident);
@@ -63,6 +65,19 @@ impl Keeper {
         for row in dead {
             self.take_over(row);
         }
+        Ok(())
+    }
+
+    /// Takes back a registration that does not count. Nothing was granted under it, so nobody need take it over.
+    async fn withdraw(&mut self, row: &ProxyRow) -> Result<(), StoreError> {
+        let schema = self.access.url.schema.clone();
+        let conn = self.link.get_any().await?;
+        if conn.revoke(&schema, row.id, row.rvn).await? {
+            conn.declare_clean(&schema, row.id).await?;
+            conn.sweep_clean(&schema).await?;
+        }
+        self.predecessors.registered(row.id);
+        self.predecessors.forget(|own| own == row.id);
         Ok(())
     }
 
