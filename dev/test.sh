@@ -78,8 +78,8 @@ done
 slow=(
   admin admin_edges admin_port adopt audit checks deadlocks documented doctor endings evaluation fenced_commit gates generated hostile
   hostile_names impostors large legs lexer moving observe pooling/crowds pooling/endings pooling/failover
-  pooling/failover_beside_native pooling/logins pooling/losses probes readers relay rolling semi_sync starts strangers stuck suspended takeover turns unlisted upgrade
-  vanished windows witnesses writers
+  pooling/failover_beside_native pooling/logins pooling/losses probes readers relay rolling semi_sync starts strangers stuck suspended
+  takeover turns unlisted upgrade vanished windows witnesses writers
 )
 left_out=()
 if [ -n "${LOCKSTEAD_TURN:-}" ]; then

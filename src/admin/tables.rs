@@ -338,7 +338,7 @@ fn problem(engine: Option<&Engine>) -> Result<&'static str, String> {
     let Some(lease) = engine.map(Engine::lease) else {
         return Ok("ok, observing");
     };
-    if let Some(why) = lease.foreign() {
+    if let Some(why) = lease.obstacle() {
         Err(format!("no grants: {why}"))
     } else if lease.proxy().is_none() {
         Err("not registered in the lock store".to_owned())

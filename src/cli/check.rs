@@ -238,7 +238,7 @@ async fn store(config: &Config, listed: &Config, creates: bool, findings: &mut F
                     "the last changes may be lost, so nothing is granted for a lease"
                 }
                 FailoverMode::Witness => {
-                    "the former primary need not be fenced; nothing is granted for a lease, and never before the failover candidates have it"
+                    "the former primary need not be fenced, and nothing is granted for a lease; no lock counts before all failover candidates have it"
                 }
                 FailoverMode::Lossless => {
                     "nothing is lost, locks are granted when all proxies have followed"

@@ -89,8 +89,8 @@ fn grants(proxy: &Proxy) -> bool {
     proxy.metric("lockstead_lease_good") >= 1.0
 }
 
-/// Whether the session lives, and the lock is its own for all that it can see.
-fn has_it(session: &mut Session) -> bool {
+/// Whether the session lives, and the lock `k` is its own for all that it can see.
+pub(crate) fn has_it(session: &mut Session) -> bool {
     let response = session.client.query(b"SELECT IS_USED_LOCK('k')=CONNECTION_ID()");
     let row = response.packets.iter().find(|p| p.kind == Kind::TextRow);
     row.is_some_and(|row| text_row(&row.payload) == Some(vec![Some(&b"1"[..])]))

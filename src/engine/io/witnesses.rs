@@ -49,8 +49,8 @@ impl Witnesses {
         Self { access, open: HashMap::new(), known: Vec::new() }
     }
 
-    /// Waits, at most for `limit`, until each candidate has executed what was written at `writer`, as the link says
-    /// that it was written over. That one is none of them.
+    /// Waits, at most for `limit`, until each candidate has executed what was written at `writer`, given by address and
+    /// identity. If the writer is a candidate, it is not asked.
     pub(in crate::engine) async fn see(
         &mut self,
         what: Evidence<'_>,

@@ -55,6 +55,12 @@ impl Predecessors {
         self.former.retain(|former| *former != id);
     }
 
+    /// It was taken back before it granted anything: nothing is left of it.
+    pub(in crate::engine) fn withdrawn(&mut self, id: ProxyId) {
+        self.former.retain(|former| *former != id);
+        self.forget(|own| own == id);
+    }
+
     /// An incarnation of this process is over.
     pub(in crate::engine) fn add(&mut self, id: ProxyId) {
         self.former.push(id);

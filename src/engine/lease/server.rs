@@ -92,17 +92,14 @@ impl HomeServer {
             self.lease.stop_grants();
             self.strange_since.get_or_insert(self.lease.last_renewed());
         }
-        // Nor does a renewal that counts later prove anything of the time between: the next primary may have granted.
-        let why = match result {
-            Err(e @ (StoreError::Foreign(_) | StoreError::Unwitnessed(_))) => Some(e.to_string()),
-            Ok(()) | Err(_) => None,
-        };
-        self.lease.set_foreign(why);
+        // While a candidate lacks the renewals, it may become the primary and grant.
+        let lacks = matches!(result, Err(StoreError::Unwitnessed(_)));
+        let why = result.as_ref().err().map(ToString::to_string);
+        self.lease.set_obstacle(why.clone().filter(|_| foreign.is_some() || lacks));
         for reason in Foreign::REASONS {
             let now = foreign.is_some_and(|f| f.reason() == reason);
             self.metrics.store_foreign.with_label_values(&[reason]).set(i64::from(now));
         }
-        let why = result.as_ref().err().map(ToString::to_string);
         if let Some(why) = why.as_ref().filter(|why| self.said.as_ref() != Some(why)) {
             if foreign.is_some() {
                 tracing::error!(reason = why, "no locks are granted");

@@ -57,8 +57,8 @@ impl Suspension {
         if now < self.lease.deadline() {
             return false;
         }
-        // On another server, or in another epoch, no renewal can prove anything.
-        if !self.allowed || self.lease.foreign().is_some() {
+        // On another server, in another epoch, or where a candidate lacks renewals, no later one can prove anything.
+        if !self.allowed || self.lease.obstacle().is_some() {
             return true;
         }
         if self.since.is_none() {
@@ -150,7 +150,7 @@ mod tests {
     fn sessions_are_closed_at_the_deadline_if_that_is_set_or_another_server_answers() {
         for (allowed, foreign) in [(false, None), (true, Some("another server".to_owned()))] {
             let (mut suspension, lease) = suspension(allowed);
-            lease.set_foreign(foreign);
+            lease.set_obstacle(foreign);
             renew(&lease, suspension.terms, Duration::ZERO);
             assert!(!suspension.judge());
             renew(&lease, suspension.terms, Duration::from_secs(31));

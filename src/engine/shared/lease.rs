@@ -41,8 +41,8 @@ pub struct Lease {
     renewed: AtomicU64,
     /// The server's start in the run in which the locks are known to be held.
     run: AtomicI64,
-    /// Why the server that answers is not the one whose locks are kept.
-    foreign: Mutex<Option<String>>,
+    /// Why no later renewal proves that the locks are still held.
+    obstacle: Mutex<Option<String>>,
     /// Between these moments another server may have answered.
     distrusted: Mutex<Option<(Duration, Duration)>>,
     /// Identity of the server where locks are kept.
@@ -177,9 +177,10 @@ impl Lease {
         }
     }
 
-    /// Why the server that answers is not the one whose locks are kept, if it is not.
-    pub fn foreign(&self) -> Option<String> {
-        self.foreign.lock().clone()
+    /// Why nothing is granted, and no later renewal proves that the locks are still held: another server answers, or a
+    /// failover candidate lacks the last one. `None`: there is no such reason.
+    pub fn obstacle(&self) -> Option<String> {
+        self.obstacle.lock().clone()
     }
 
     /// When the last acknowledged renewal was sent; zero before the first.
@@ -187,8 +188,8 @@ impl Lease {
         Duration::from_nanos(self.renewed.load(Ordering::Acquire))
     }
 
-    pub(in crate::engine) fn set_foreign(&self, why: Option<String>) {
-        *self.foreign.lock() = why;
+    pub(in crate::engine) fn set_obstacle(&self, why: Option<String>) {
+        *self.obstacle.lock() = why;
     }
 
     /// The present deadline.

@@ -129,7 +129,7 @@ async fn until_claimed(
             outcome = &mut ticket.outcome => {
                 let ended = || Acquired::Failed("the lock engine has ended".to_owned());
                 return Ok(match outcome.unwrap_or_else(|_| ended()) {
-                    // The store has not said who holds the row. If the proxy has not asked, somebody may hold it.
+                    // The store has not said who holds the row. While nothing is granted it was not asked, and the lock counts as held.
                     Acquired::NotFree if late && limit.once && !withheld(&lease) => {
                         Acquired::Failed("no answer from the lock store".to_owned())
                     }

@@ -101,6 +101,18 @@ impl Ground {
         Session::of(self.proxies[proxy].port, &self.account)
     }
 
+    /// A client that comes in when the proxy has joined the next epoch. One that comes before may be taken for one at the
+    /// former primary, and is closed when it asks for a lock.
+    pub(super) fn comes_in(&self, proxy: usize) -> Session {
+        eventually("the proxy joins the next epoch", || {
+            (self.proxies[proxy].metric("lockstead_failovers_total") >= 1.0).then_some(())
+        });
+        eventually("clients log in at the next primary", || {
+            let mut session = self.session(proxy);
+            session.value("SELECT 1").is_some().then_some(session)
+        })
+    }
+
     /// A number in the lock tables of a server.
     pub(super) fn number(&self, server: &OwnServer, sql: &str) -> u64 {
         let sql = sql.replace('$', &self.schema);
@@ -337,14 +349,7 @@ fn a_dedicated_session_ends_with_its_primary_and_its_lock_passes_on(server: &Ser
     ground.until_alike();
     ground.fail_over();
     holder.last_words();
-    // A client that comes in before may be taken for one at the former primary, and is closed when it asks for a lock.
-    eventually("it joins the next epoch", || {
-        (ground.proxies[1].metric("lockstead_failovers_total") >= 1.0).then_some(())
-    });
-    let mut next = eventually("clients log in at the next primary", || {
-        let mut session = ground.session(1);
-        session.value("SELECT 1").is_some().then_some(session)
-    });
+    let mut next = ground.comes_in(1);
     next.ask_for("k");
     next.gets_it();
     assert!(ground.token(&ground.second, "k") > token);

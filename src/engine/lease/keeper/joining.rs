@@ -76,8 +76,7 @@ impl Keeper {
             conn.declare_clean(&schema, row.id).await?;
             conn.sweep_clean(&schema).await?;
         }
-        self.predecessors.registered(row.id);
-        self.predecessors.forget(|own| own == row.id);
+        self.predecessors.withdrawn(row.id);
         Ok(())
     }
 
