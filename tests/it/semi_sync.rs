@@ -61,10 +61,11 @@ fn until_lossless(proxy: &Launched, is: bool) {
     });
 }
 
-fn mode_in_check(both: &Replicated) -> String {
+/// What `lockstead check` says of a failover, with further settings.
+pub(crate) fn mode_in_check(both: &Replicated, settings: &[&str]) -> String {
     let place = both.place();
     let place: Vec<&str> = place.iter().map(String::as_str).collect();
-    let checked = text(&run(&[&["check", "--state-dir", "off"], &place[..]].concat()));
+    let checked = text(&run(&[&["check", "--state-dir", "off"], &place[..], settings].concat()));
     let line = checked.lines().find(|line| line.starts_with("failover"));
     line.unwrap_or_else(|| panic!("no mode: {checked}")).to_owned()
 }
@@ -78,10 +79,10 @@ fn the_grace_ends_early_where_each_other_server_has_what_is_acknowledged(server:
     peer.signal("TERM");
     assert_eq!(peer.wait(), Some(0));
     until_lossless(&proxy, false);
-    assert!(mode_in_check(&both).contains("grace:"));
+    assert!(mode_in_check(&both, &[]).contains("grace:"));
     wait_for_copies(&both);
     until_lossless(&proxy, true);
-    assert!(mode_in_check(&both).contains("lossless:"));
+    assert!(mode_in_check(&both, &[]).contains("lossless:"));
     // A server that gives up waiting may acknowledge what no other server has.
     let limit = match both.flavour {
         Flavour::MySql => "rpl_semi_sync_source_timeout",

@@ -9,6 +9,7 @@ use crate::link::Link;
 use crate::proxy::{Proxy, free_port, fresh_schema};
 use crate::replicas::{again, attach_from_now_on, detach};
 use crate::script::Server;
+use crate::semi_sync::mode_in_check;
 use crate::session::{Session, account};
 use crate::stage::{eventually, on_both};
 use crate::wire::decode::text_row;
@@ -125,6 +126,7 @@ fn count_when_there(ground: &Ground) {
     assert_eq!(end.code, 4031, "{end:?}");
     assert!(ground.proxies[0].metric(&up) < 0.5);
     let log = ground.proxies[0].log();
+    assert!(log.contains("count when the failover candidates have executed them"), "{log}");
     assert!(log.contains("has not executed the last change of the lock tables"), "{log}");
 }
 
@@ -254,6 +256,9 @@ fn a_switch_from_one_candidate_to_another_leaves_both_on_the_list(server: &Serve
     let proxy = Proxy::start_on(&url, schema, &[&COMMON[..], &list].concat());
     eventually("it grants", || grants(&proxy).then_some(()));
     Session::at(proxy.port).lock("before");
+    assert!(mode_in_check(&both, &list).contains("witness:"));
+    let alone = ["--failover-candidates", &hosts[0]];
+    assert!(mode_in_check(&both, &alone).contains("grace:"), "the writer is no witness of itself");
     until_alike(&both.first, &both.second, schema);
     set_writable(&both.first.server, both.flavour, false);
     both.promote();
