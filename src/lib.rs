@@ -16,6 +16,7 @@ pub mod metrics;
 pub mod private;
 pub mod seldom;
 pub mod sql;
+pub mod wakes;
 
 pub mod net;
 pub mod observe;

@@ -12,6 +12,7 @@ use super::io::native_locks::{DirectLocks, NativeQuestion};
 use super::io::query_error::QueryError;
 use super::messages::{Differences, EngineRequest, HeldNow};
 use super::shared::deferred::{Deferred, MOMENT};
+use super::shared::doorbell::Doorbell;
 use super::shared::lease::Lease;
 use super::shared::peers::Peers;
 use super::shared::snapshot::EngineSnapshot;
@@ -29,6 +30,7 @@ pub use super::messages::{Acquired, Claim, EventSender, FindSessions, Grant, Loo
 #[derive(Debug, Clone)]
 pub struct Engine {
     pub(super) requests: mpsc::UnboundedSender<EngineRequest>,
+    pub(super) bell: Arc<Doorbell>,
     pub(super) deferred: Arc<Deferred>,
     pub(super) lease: Arc<Lease>,
     pub(super) census: mpsc::UnboundedSender<held_locks::CensusRequest>,
@@ -65,6 +67,7 @@ impl Engine {
         let queries = admin_queries::AdminQueries::closed();
         Self {
             requests,
+            bell: Arc::default(),
             deferred: Arc::default(),
             lease: Arc::default(),
             census,
@@ -106,7 +109,7 @@ impl Engine {
         let id = rand::random_range(1..=u64::MAX >> 1);
         let key = claim.name.key.clone();
         let (reply, outcome) = oneshot::channel();
-        self.send(EngineRequest::Acquire { id, claim, reply });
+        self.leave(EngineRequest::Acquire { id, claim, reply });
         Ticket { id, key, outcome }
     }
 
@@ -120,7 +123,7 @@ impl Engine {
     /// proxy's to release.
     pub async fn release(&self, locks: Vec<(Key, u64)>, proxy: ProxyId) {
         let (reply, done) = oneshot::channel();
-        self.send(EngineRequest::Release { locks, proxy, reply });
+        self.leave(EngineRequest::Release { locks, proxy, reply });
         let _ = done.await;
     }
 
@@ -145,7 +148,7 @@ impl Engine {
             if self.deferred.is_over() {
                 return;
             }
-            self.send(EngineRequest::TakeDeferred);
+            self.leave(EngineRequest::TakeDeferred);
         }
     }
 
@@ -295,5 +298,12 @@ impl Engine {
     fn send(&self, request: EngineRequest) {
         // A dropped request drops its reply, which the receiver sees as the engine's end.
         let _ = self.requests.send(request);
+        self.bell.urgent();
+    }
+
+    /// Sends a request that waits for a batch in any case.
+    fn leave(&self, request: EngineRequest) {
+        let _ = self.requests.send(request);
+        self.bell.may_wait();
     }
 }

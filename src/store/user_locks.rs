@@ -42,16 +42,17 @@ const ASKED: usize = 256;
 /// Rows that one statement looks for.
 const PAGE: usize = 1000;
 
-/// Its own lock on the table that it reads shows that the list is kept, for as many locks as there are.
-const MYSQL_LISTS: &str = "SELECT COUNT(*) FROM performance_schema.metadata_locks \
-    WHERE owner_thread_id=PS_CURRENT_THREAD_ID() AND object_name='metadata_locks' \
-    AND @@global.performance_schema_max_metadata_locks=-1 \
-    AND @@global.performance_schema_max_thread_instances=-1";
 const MYSQL: &str = "SELECT t.processlist_id,CAST(m.object_name AS BINARY),1 \
     FROM performance_schema.threads t \
     JOIN performance_schema.metadata_locks m ON m.owner_thread_id=t.thread_id \
     WHERE m.object_type='USER LEVEL LOCK' AND m.lock_status='GRANTED' \
     AND t.processlist_id";
+/// A last row, of no connection: the statement's own lock on the table that it reads shows that the list is kept, for
+/// as many locks as there are.
+const MYSQL_LISTS: &str = " UNION ALL SELECT 0,'',COUNT(*) FROM performance_schema.metadata_locks \
+    WHERE owner_thread_id=PS_CURRENT_THREAD_ID() AND object_name='metadata_locks' \
+    AND @@global.performance_schema_max_metadata_locks=-1 \
+    AND @@global.performance_schema_max_thread_instances=-1";
 /// The table has utf8mb3 names, and so not all.
 const MARIADB: &str = "SELECT thread_id,CAST(table_schema AS BINARY),\
     IS_USED_LOCK(IF(table_schema='',x'00',CAST(table_schema AS BINARY)))<=>thread_id \
@@ -86,40 +87,34 @@ impl StoreConnection {
 
     /// The server's own locks of these connections, or of all.
     pub async fn user_locks(&mut self, of: Option<&[u64]>) -> Result<UserLocks, StoreError> {
-        let flavour = self.flavour();
-        let (list, none) = match flavour {
-            Flavour::MySql => (MYSQL, NO_RIGHT),
-            Flavour::MariaDb => (MARIADB, NO_PLUGIN),
+        let (list, none, lists) = match self.flavour() {
+            Flavour::MySql => (MYSQL, NO_RIGHT, MYSQL_LISTS),
+            Flavour::MariaDb => (MARIADB, NO_PLUGIN, ""),
         };
-        if flavour == Flavour::MySql {
-            let rows = match self.query(MYSQL_LISTS.to_owned(), 1).await {
-                Err(StoreError::Refused { code, .. }) if NO_LIST.contains(&code) => {
-                    return Ok(UserLocks::Unlisted(none));
-                }
-                rows => rows?,
-            };
-            if rows[0].first().is_none_or(|r| column::<u64>(r, 0) == 0) {
-                return Ok(UserLocks::Unlisted(NOT_WHOLE));
-            }
-        }
         let which = match of {
             Some(ids) => format!(" IN ({})", numbers(ids.iter().copied())),
             None => " IS NOT NULL".to_owned(),
         };
-        let rows = match self.query(format!("{list}{which}"), 1).await {
+        let rows = match self.query(format!("{list}{which}{lists}"), 1).await {
             Err(StoreError::Refused { code, .. }) if NO_LIST.contains(&code) => {
                 return Ok(UserLocks::Unlisted(none));
             }
             rows => rows?,
         };
         let (mut locks, mut garbled) = (Vec::new(), Vec::new());
+        let mut kept = lists.is_empty();
         for row in &rows[0] {
             let conn = BackendId(column(row, 0));
-            if column::<u8>(row, 2) == 1 {
+            if conn == BackendId(0) {
+                kept = column::<u64>(row, 2) > 0;
+            } else if column::<u8>(row, 2) == 1 {
                 locks.push(UserLock { conn, name: listed(&column::<Vec<u8>>(row, 1)) });
             } else {
                 garbled.push(conn);
             }
+        }
+        if !kept {
+            return Ok(UserLocks::Unlisted(NOT_WHOLE));
         }
         Ok(UserLocks::Listed { locks, garbled })
     }

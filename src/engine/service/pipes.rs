@@ -63,6 +63,15 @@ impl Pipes {
         self.pipes.iter().filter(|p| p.since.elapsed() < PATIENCE).map(|p| p.keys).sum()
     }
 
+    /// How many keys more than `ready` let a further batch go out now.
+    pub(super) fn missing(&self, ready: usize) -> usize {
+        let under_way = self.under_way();
+        if under_way > 0 && self.pipes.iter().all(|pipe| pipe.keys > 0) {
+            return usize::MAX;
+        }
+        under_way.saturating_sub(ready).max(1)
+    }
+
     /// When the next batch under way is found to take long.
     pub(super) fn patience(&self) -> Option<Instant> {
         let now = Instant::now();

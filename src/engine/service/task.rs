@@ -29,10 +29,12 @@ use crate::engine::io::reader::{FinishedRead, run_reader};
 use crate::engine::io::wakeup::{self, WakeReason};
 use crate::engine::messages::{Acquired, EngineRequest, FindSessions, LeaseEvent};
 use crate::engine::shared::deferred::Deferred;
+use crate::engine::shared::doorbell::Doorbell;
 use crate::engine::shared::lease::Lease;
 use crate::engine::shared::peers::Peers;
 use crate::engine::shared::wait_graph::Waits;
 use crate::seldom::Seldom;
+use crate::wakes::together;
 
 /// How often the oldest holds and waits are looked for.
 const SURVEY: Duration = Duration::from_secs(1);
@@ -41,6 +43,7 @@ const SURVEY: Duration = Duration::from_secs(1);
 pub(in crate::engine) struct ServiceTask {
     service: Service,
     requests: mpsc::UnboundedReceiver<EngineRequest>,
+    bell: Arc<Doorbell>,
     finished: mpsc::UnboundedReceiver<FinishedBatch>,
     read: mpsc::UnboundedReceiver<FinishedRead>,
     /// Ended sessions that the server no longer works for.
@@ -110,10 +113,21 @@ pub(in crate::engine) fn build(
         settling: Vec::new(),
         deferred: Arc::clone(&deferred),
     };
-    let task = ServiceTask { service, requests, finished, read, gone, rung, victims };
+    let bell = Arc::<Doorbell>::default();
+    let task = ServiceTask {
+        service,
+        requests,
+        bell: Arc::clone(&bell),
+        finished,
+        read,
+        gone,
+        rung,
+        victims,
+    };
     let stuck = Arc::clone(&access.stuck);
     let engine = Engine {
         requests: requests_in,
+        bell,
         deferred,
         lease,
         census,
@@ -135,8 +149,9 @@ impl ServiceTask {
         let service = &mut self.service;
         let mut survey = interval(SURVEY);
         survey.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut missing = 1;
         loop {
-            let due = service.due();
+            let due = service.due(missing);
             tokio::select! {
                 biased;
                 Some(event) = lease_events.recv() => service.lease_event(event),
@@ -148,12 +163,13 @@ impl ServiceTask {
                     service.pipes.set_idle(done.pipe);
                     service.dispatch();
                     yield_now().await;
-                    service.finish(done);
+                    together(|| service.finish(done));
                 }
-                request = self.requests.recv() => match request {
+                request = self.requests.recv(), if missing == 1 => match request {
                     Some(request) => service.request(request),
                     None => return,
                 },
+                () = self.bell.rung(), if missing > 1 => {}
                 Some(read) = self.read.recv() => service.finish_read(read),
                 Some(ended) = self.gone.recv() => {
                     service.watched -= 1;
@@ -165,13 +181,21 @@ impl ServiceTask {
                     service.do_what_is_due();
                 }
             }
-            // Take what else has come in before sending: it goes into the same batch.
-            while let Ok(request) = self.requests.try_recv() {
-                service.request(request);
+            loop {
+                // Take what else has come in before sending: it goes into the same batch.
+                self.bell.reads();
+                while let Ok(request) = self.requests.try_recv() {
+                    service.request(request);
+                }
+                service.dispatch();
+                service.dispatch_reads();
+                service.settle();
+                missing = service.pipes.missing(service.keys.ready());
+                self.bell.needs(missing);
+                if self.requests.is_empty() {
+                    break;
+                }
             }
-            service.dispatch();
-            service.dispatch_reads();
-            service.settle();
         }
     }
 
@@ -213,9 +237,9 @@ impl Service {
     }
 
     /// When there is something to do though nothing is heard.
-    fn due(&self) -> Option<Instant> {
+    fn due(&self, missing: usize) -> Option<Instant> {
         // When a batch under way is found to take long, a smaller one is sent.
-        let patience = self.pipes.patience().filter(|_| self.keys.ready() > 0);
+        let patience = self.pipes.patience().filter(|_| missing > 1 || self.keys.ready() > 0);
         let due =
             [self.poll.due(), self.keys.retry_at(), self.keys.later(), self.doubts.due(), patience];
         due.into_iter().flatten().min()

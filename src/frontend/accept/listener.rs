@@ -11,7 +11,6 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::wakes::Wakes;
 use crate::frontend::login::{log_in, turned_away};
 use crate::frontend::session::Session;
 use crate::frontend::shared::context::Context;
@@ -22,6 +21,7 @@ use crate::net::leg::Leg;
 use crate::net::peer::Peer;
 use crate::net::socket::{Detached, Socket};
 use crate::protocol::reply::ErrorReply;
+use crate::wakes::Wakes;
 
 /// What accepts clients.
 pub enum Listener {

@@ -1,4 +1,3 @@
 //! Accepting clients.
 
 pub mod listener;
-mod wakes;

@@ -1,8 +1,9 @@
 //! Wakes of a relay thread's sessions by other threads, gathered.
 //!
 //! A wake from another thread costs a single-threaded runtime a write to its eventfd, each time. The engine's answers to
-//! a batch of locks wake many sessions at once: the first rings, and one task of the thread wakes all of them.
+//! a batch of locks wake many sessions at once: one ring a thread, and one task of the thread wakes all of them.
 
+use std::cell::RefCell;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
@@ -12,9 +13,34 @@ use std::thread::{self, ThreadId};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+thread_local! {
+    /// Threads that are rung when [`together`] ends, if this thread is within it.
+    static TO_RING: RefCell<Option<Vec<Arc<Wakes>>>> = const { RefCell::new(None) };
+}
+
+/// Does what may wake many tasks of other threads. Each thread is rung once, at the end: one that is awake at the first wake would
+/// serve it, and be asleep again at the second.
+pub fn together<R>(wake: impl FnOnce() -> R) -> R {
+    let outer = TO_RING.replace(Some(Vec::new()));
+    let _rings = RingsAtTheEnd(outer);
+    wake()
+}
+
+/// Rings also if the caller of [`together`] panics: the tasks are on the lists.
+struct RingsAtTheEnd(Option<Vec<Arc<Wakes>>>);
+
+impl Drop for RingsAtTheEnd {
+    fn drop(&mut self) {
+        let to_ring = TO_RING.replace(self.0.take());
+        for wakes in to_ring.into_iter().flatten() {
+            wakes.bell.notify_one();
+        }
+    }
+}
+
 /// The wakes of one thread's tasks.
 #[derive(Debug)]
-pub(super) struct Wakes {
+pub struct Wakes {
     thread: ThreadId,
     /// Tasks that other threads have woken.
     woken: Mutex<Vec<Waker>>,
@@ -23,13 +49,13 @@ pub(super) struct Wakes {
 
 impl Wakes {
     /// Of the calling thread, which must run [`Wakes::pass_on`] and all tasks.
-    pub(super) fn of_this_thread() -> Arc<Self> {
+    pub fn of_this_thread() -> Arc<Self> {
         let thread = thread::current().id();
         Arc::new(Self { thread, woken: Mutex::default(), bell: Notify::new() })
     }
 
     /// Wakes the tasks, for ever.
-    pub(super) async fn pass_on(self: Arc<Self>) {
+    pub async fn pass_on(self: Arc<Self>) {
         loop {
             self.bell.notified().await;
             let woken = std::mem::take(&mut *self.woken.lock());
@@ -37,8 +63,23 @@ impl Wakes {
         }
     }
 
+    /// Has the tasks on the list woken.
+    fn ring(self: &Arc<Self>) {
+        let later = TO_RING.with_borrow_mut(|to_ring| {
+            let to_ring = to_ring.as_mut()?;
+            if !to_ring.iter().any(|other| Arc::ptr_eq(other, self)) {
+                to_ring.push(Arc::clone(self));
+            }
+            Some(())
+        });
+        if later.is_none() {
+            // It writes only if the task that passes wakes on is asleep.
+            self.bell.notify_one();
+        }
+    }
+
     /// Runs a task whose wakes are gathered.
-    pub(super) async fn gather<F: Future>(self: Arc<Self>, task: F) -> F::Output {
+    pub async fn gather<F: Future>(self: Arc<Self>, task: F) -> F::Output {
         let mut task = pin!(task);
         let mut gathered: Option<(Waker, Waker)> = None;
         poll_fn(|cx| {
@@ -72,8 +113,7 @@ impl Wake for Gathered {
             self.task.wake_by_ref();
         } else {
             self.wakes.woken.lock().push(self.task.clone());
-            // It writes only if the task that passes wakes on is asleep.
-            self.wakes.bell.notify_one();
+            self.wakes.ring();
         }
     }
 }
@@ -102,10 +142,17 @@ mod tests {
             }
             tokio::task::yield_now().await;
             let other = thread::spawn(move || {
-                for (there, back) in others {
+                let mut others = others.into_iter();
+                for (there, back) in others.by_ref().take(50) {
                     there.send(1).expect("a task");
                     back.send(2).expect("a task");
                 }
+                together(|| {
+                    for (there, back) in others {
+                        there.send(1).expect("a task");
+                        back.send(2).expect("a task");
+                    }
+                });
             });
             for (n, task) in (0..).zip(tasks) {
                 assert_eq!(task.await.expect("no panic"), n + 3);
