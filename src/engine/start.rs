@@ -59,7 +59,8 @@ pub fn start(setup: Setup) -> std::io::Result<(Engine, Gates, Threads)> {
             tokio::spawn(collect(Arc::clone(&access), engine.clone(), collect_after));
             tokio::spawn(audit(access, engine.clone(), ttl));
             let _ = handle_in.send((engine, gates));
-            service.run(events).await;
+            // A task of its own: each wake of what the runtime blocks on writes to its eventfd.
+            let _ = tokio::spawn(service.run(events)).await;
         });
     })?;
     let (engine, gates) = handle.recv().map_err(std::io::Error::other)?;

@@ -1,7 +1,7 @@
 //! The state of one key: its holder here, its waiters, the change under way.
 
 use std::collections::VecDeque;
-use std::rc::Rc;
+
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
@@ -85,11 +85,11 @@ impl LocalHold {
 
 /// Tells a caller when the last of several releases is done: when the last clone is dropped.
 #[derive(Debug, Clone)]
-pub(super) struct Countdown(#[expect(dead_code, reason = "dropped with the last clone")] Rc<Done>);
+pub(super) struct Countdown(#[expect(dead_code, reason = "dropped with the last clone")] Arc<Done>);
 
 impl Countdown {
     pub(super) fn new(reply: oneshot::Sender<()>) -> Self {
-        Self(Rc::new(Done(Some(reply))))
+        Self(Arc::new(Done(Some(reply))))
     }
 }
 

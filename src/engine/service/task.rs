@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
-use tokio::task::{spawn_local, yield_now};
+use tokio::task::{spawn, yield_now};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 use super::Service;
@@ -83,7 +83,7 @@ pub(in crate::engine) fn build(
     tokio::spawn(native_locks::answer(Arc::clone(access), questions));
     let (victims_in, victims) = mpsc::unbounded_channel();
     let (theirs, leased) = (Arc::clone(access), Arc::clone(&lease));
-    spawn_local(deadlock_detector::watch(theirs, leased, waits.clone(), some_peers, victims_in));
+    spawn(deadlock_detector::watch(theirs, leased, waits.clone(), some_peers, victims_in));
     let service = Service {
         lease: Arc::clone(&lease),
         metrics: Arc::clone(&access.metrics),

@@ -1,10 +1,10 @@
 //! The waits of this proxy's sessions as a graph, which finds deadlocks as they close.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -28,11 +28,11 @@ pub(in crate::engine) struct Wait {
 
 /// All waits.
 #[derive(Debug, Clone, Default)]
-pub(in crate::engine) struct Waits(Rc<Graph>);
+pub(in crate::engine) struct Waits(Arc<Graph>);
 
 #[derive(Debug, Default)]
 struct Graph {
-    waits: RefCell<HashMap<ConnectionId, Wait>>,
+    waits: Mutex<HashMap<ConnectionId, Wait>>,
     /// A session that holds locks has begun to wait.
     begun: Notify,
 }
@@ -47,7 +47,7 @@ pub(in crate::engine) struct Edge {
 
 impl Drop for Edge {
     fn drop(&mut self) {
-        let mut waits = self.waits.0.waits.borrow_mut();
+        let mut waits = self.waits.0.waits.lock();
         if waits.get(&self.conn).is_some_and(|w| w.id == self.id) {
             waits.remove(&self.conn);
         }
@@ -61,20 +61,20 @@ impl Waits {
         if wait.holds {
             self.0.begun.notify_one();
         }
-        self.0.waits.borrow_mut().insert(conn, wait);
+        self.0.waits.lock().insert(conn, wait);
         Edge { waits: self.clone(), conn, id }
     }
 
     /// Returns when a session that holds locks waits, or did since the last call.
     pub(in crate::engine) async fn holder_waits(&self) {
-        if !self.0.waits.borrow().values().any(|wait| wait.holds) {
+        if !self.0.waits.lock().values().any(|wait| wait.holds) {
             self.0.begun.notified().await;
         }
     }
 
     /// Waits of sessions that hold locks, if they have taken some time.
     pub(in crate::engine) fn of_holders(&self, time: Duration) -> Vec<WaitRow> {
-        let waits = self.0.waits.borrow();
+        let waits = self.0.waits.lock();
         let long = waits.iter().filter(|(_, w)| w.holds && w.since.elapsed() >= time);
         long.map(|(conn, w)| WaitRow {
             id: w.id,
@@ -87,7 +87,7 @@ impl Waits {
 
     /// When the wait that lasts longest began.
     pub(in crate::engine) fn oldest(&self) -> Option<Instant> {
-        self.0.waits.borrow().values().map(|wait| wait.since).min()
+        self.0.waits.lock().values().map(|wait| wait.since).min()
     }
 
     /// The wait to be given up if that of `conn` closes a circle, and the waits around it. `holder` tells
@@ -97,7 +97,7 @@ impl Waits {
         conn: ConnectionId,
         holder: impl Fn(&Key) -> Option<ConnectionId>,
     ) -> Option<(Wait, Vec<(ConnectionId, Key)>)> {
-        let waits = self.0.waits.borrow();
+        let waits = self.0.waits.lock();
         let closing = waits.get(&conn)?;
         let mut circle = vec![(conn, closing.key.clone())];
         let mut victim = closing;
