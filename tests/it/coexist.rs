@@ -10,6 +10,7 @@ on_both! {
     a_lock_has_its_row_before_the_client_gets_the_answer
     a_direct_client_and_one_through_the_proxy_exclude_each_other
     a_lock_of_a_killed_proxy_is_taken_at_once_at_another
+    a_proxy_that_may_not_grant_yet_says_that_locks_are_not_free
     locks_that_the_text_does_not_tell_have_rows
     locks_of_functions_are_found_by_the_sweep
     a_proxy_by_rows_alone_is_excluded_too
@@ -80,6 +81,18 @@ fn a_lock_of_a_killed_proxy_is_taken_at_once_at_another(server: &Server) {
     first.kill();
     b.gets_it();
     assert_eq!(holder(server, &second, "cx3"), Some(b.id()));
+}
+
+fn a_proxy_that_may_not_grant_yet_says_that_locks_are_not_free(server: &Server) {
+    let mut dead = Proxy::start(&server.url, &ENDLESS);
+    Session::at(dead.port).lock("cx0");
+    dead.signal("KILL");
+    dead.wait();
+    let waiting = Proxy::start_on(&server.url, &dead.schema, &COEXIST);
+    let mut a = Session::at(waiting.port);
+    assert_eq!(a.value("SELECT GET_LOCK('cx0',0)").as_deref(), Some("0"));
+    let mut direct = Session::at(server.port);
+    assert_eq!(direct.value("SELECT IS_FREE_LOCK('cx0')").as_deref(), Some("1"), "given back");
 }
 
 fn locks_that_the_text_does_not_tell_have_rows(server: &Server) {
