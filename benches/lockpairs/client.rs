@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
+use lockstead_support::wire;
 use mysql_common::scramble::{scramble_native, scramble_sha256};
 
 /// Who logs in, and where to.
@@ -23,6 +24,17 @@ pub(crate) struct Account {
     /// Default database.
     #[arg(long, default_value = "bench")]
     database: String,
+}
+
+impl Account {
+    /// The same for a client that speaks TLS.
+    pub(crate) fn over_tls(&self) -> wire::Account {
+        wire::Account {
+            database: Some(self.database.clone()),
+            wrap: wire::wrap::Wrap { tls: true, ..Default::default() },
+            ..wire::Account::new(&self.user, &self.password)
+        }
+    }
 }
 
 const HEADER: usize = 4;
@@ -131,6 +143,11 @@ impl Client {
                 ),
             }
         }
+    }
+
+    /// Takes leave, and closes the connection.
+    pub(crate) fn quit(mut self) -> Result<()> {
+        self.ask(&[1, 0, 0, 0, 1])
     }
 
     /// The socket, to wait for a reply on.

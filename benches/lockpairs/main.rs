@@ -7,6 +7,7 @@ mod client;
 mod handover;
 mod pairs;
 mod sessions;
+mod visits;
 
 use std::process::ExitCode;
 
@@ -36,6 +37,8 @@ enum Task {
     Commits(pairs::Load),
     /// Log in, take some locks, then nothing until standard input ends.
     Idle(sessions::Sessions),
+    /// Connect, ask, quit.
+    Visits(visits::Visits),
     /// A client releases a lock that another one waits for.
     Handover(handover::Handovers),
 }
@@ -47,6 +50,7 @@ fn run(arguments: &Arguments) -> Result<()> {
         Task::Plain(load) => pairs::run(account, load, pairs::plain, |_, _| Ok(())),
         Task::Commits(load) => pairs::run(account, load, pairs::commits, pairs::hold),
         Task::Idle(sessions) => sessions::keep(account, sessions),
+        Task::Visits(visits) => visits::run(account, visits),
         Task::Handover(handovers) => handover::run(account, handovers),
     }
 }

@@ -3,8 +3,9 @@
 use std::io;
 use std::thread;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
+use lockstead_support::wire;
 use serde_json::json;
 
 use crate::client::{Account, Client, command};
@@ -27,6 +28,9 @@ pub(crate) struct Sessions {
     /// Further sessions without locks.
     #[arg(long, default_value_t = 0)]
     beside: usize,
+    /// The same over TLS.
+    #[arg(long, default_value_t = 0)]
+    encrypted: usize,
 }
 
 /// Opens sessions, says so, and keeps them until standard input ends.
@@ -43,6 +47,7 @@ pub(crate) fn keep(account: &Account, sessions: &Sessions) -> Result<()> {
     };
     let mut clients = open(sessions.clients)?;
     let _beside = open(sessions.beside)?;
+    let mut encrypted = encrypted(account, sessions)?;
     let mut waiters = open(sessions.waiters)?;
     if sessions.locks > 0 {
         clients = lock(clients, sessions.locks)?;
@@ -62,11 +67,27 @@ pub(crate) fn keep(account: &Account, sessions: &Sessions) -> Result<()> {
     for client in &mut clients {
         client.expect(&last, held).context("an idle session")?;
     }
+    for client in &mut encrypted {
+        ensure!(client.ping().error().is_none(), "an idle session over TLS");
+    }
     for waiter in &mut waiters {
         waiter.answered(b"1").context("a session that waits")?;
         waiter.expect(&command("SELECT RELEASE_ALL_LOCKS()")?, b"1")?;
     }
     Ok(())
+}
+
+/// Opens those over TLS.
+fn encrypted(account: &Account, sessions: &Sessions) -> Result<Vec<wire::Client>> {
+    let account = account.over_tls();
+    let one = |n| -> Result<wire::Client> {
+        let mut client = wire::Client::connect("127.0.0.1", sessions.port, &account)
+            .with_context(|| format!("session {n} over TLS"))?;
+        let answer = client.query(b"SELECT 1");
+        ensure!(answer.error().is_none(), "session {n} over TLS: {answer:?}");
+        Ok(client)
+    };
+    (0..sessions.encrypted).map(one).collect()
 }
 
 /// Every session takes its locks, all of them at once: one after the other it would take long.

@@ -48,7 +48,12 @@ impl Run<'_> {
         let (port, clients) = (self.stage.port_of(variant).to_string(), clients.to_string());
         let seconds = self.plan.seconds.to_string();
         let fixed = [mode, "--port", &port, "--clients", &clients, "--seconds", &seconds];
-        let said = self.lockpairs(&[&fixed[..], options].concat())?;
+        self.one_load(&[&fixed[..], options].concat())
+    }
+
+    /// Runs the program of the load; its figures.
+    pub(super) fn one_load(&self, arguments: &[&str]) -> Result<Load> {
+        let said = self.lockpairs(arguments)?;
         let last = said.lines().last().unwrap_or_default();
         Ok(Load(serde_json::from_str(last).with_context(|| format!("the load says: {said}"))?))
     }

@@ -38,8 +38,8 @@ pub(crate) enum Section {
     /// pairs of 16 clients while five browsers look, and alone
     Windows,
     /// Point selects of 16 and 256 clients whose sessions share 16 connections (`pooling = "transaction"`), beside
-    /// sessions with connections of their own; of 1,000 clients that share 64, beside 1,000 direct connections; memory
-    /// of a session without a connection
+    /// sessions with connections of their own; of 1,000 clients that share 64, beside 1,000 direct connections; logins at the
+    /// server of 500 clients a second that connect and quit; memory of a session without a connection, plain and over TLS
     Pooling,
     /// All of these
     All,

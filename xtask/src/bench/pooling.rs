@@ -19,6 +19,9 @@ const SHARED: [(&str, &str, &str); 4] = [
 /// MySQL Router, whose clients share connections.
 const ROUTER: &str = "sharing router";
 
+/// Clients a second that connect, ask and quit.
+const VISITS: usize = 500;
+
 /// Clients, and what they are compared at.
 const SIZES: [(usize, &[&str]); 3] = [
     (16, &["session", "shared", "shared by delta", ROUTER]),
@@ -55,6 +58,7 @@ impl Run<'_> {
                 }
             }
         }
+        self.visits()?;
         for (name, ..) in SHARED {
             let waits = self.stage.metric(name, "lockstead_pool_waits_total")?;
             ensure!(waits > 0.0, "{name} does not know the account: its sessions share nothing");
@@ -71,15 +75,52 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Clients that connect, ask and quit: how many logins the server sees.
+    fn visits(&mut self) -> Result<()> {
+        for round in 1..=self.plan.rounds {
+            self.say(&format!("{VISITS} visits a second, round {round}"));
+            for variant in ["direct", "session", "shared"] {
+                let before = self.logins()?;
+                let (port, rate) = (self.stage.port_of(variant).to_string(), VISITS.to_string());
+                let seconds = self.plan.seconds.to_string();
+                let options = ["visits", "--port", &port, "--rate", &rate, "--seconds", &seconds];
+                let load = self.one_load(&options)?;
+                // The last look was a login, too.
+                let logins = self.logins()? - before - 1.0;
+                let of = (VISITS, variant);
+                for name in ["per_second", "p50_us", "p99_us"] {
+                    self.add("visits", of, name, load.need(name)?);
+                }
+                let per_second = logins * load.need("per_second")? / load.need("visits")?;
+                self.add("visits", of, "logins_per_second", per_second);
+            }
+        }
+        Ok(())
+    }
+
+    /// Connections that the server has seen.
+    fn logins(&self) -> Result<f64> {
+        let said = self.stage.server().sql("SHOW GLOBAL STATUS LIKE 'Connections'")?;
+        let count = said.split_whitespace().last().context("no count of connections")?;
+        Ok(count.parse()?)
+    }
+
     /// Of sessions that have no connection.
     fn memory_of_shared(&mut self) -> Result<()> {
+        for (kind, variant) in [("--clients", "shared"), ("--encrypted", "over TLS")] {
+            self.memory_of(kind, variant)?;
+        }
+        Ok(())
+    }
+
+    fn memory_of(&mut self, kind: &str, variant: &'static str) -> Result<()> {
         let sessions = self.plan.sessions;
-        self.say(&format!("{sessions} idle sessions that share connections"));
+        self.say(&format!("{sessions} idle sessions that share connections, {variant}"));
         let (name, ..) = SHARED[0];
         self.start_shared(SHARED[0])?;
         pause(Duration::from_secs(1));
         let before = self.stage.memory(name)?;
-        let open = self.open_sessions(name, &[("--clients", sessions)])?;
+        let open = self.open_sessions(name, &[(kind, sessions)])?;
         self.until("sessions have no connection", |run| {
             Ok(run.stage.metric(name, "lockstead_pool_connections")? <= 16.0)
         })
@@ -89,7 +130,12 @@ impl Run<'_> {
         open.close()?;
         self.stage.stop_all();
         let count = f64::from(u32::try_from(sessions)?);
-        self.add("idle of shared", (sessions, name), "kib_per_session", (after - before) / count);
+        self.add(
+            "idle of shared",
+            (sessions, variant),
+            "kib_per_session",
+            (after - before) / count,
+        );
         Ok(())
     }
 }

@@ -26,6 +26,9 @@ fn head(section: &str) -> String {
             ("threads", &[("queries/s", 12), ("proxy us/query", 16), ("of HAProxy", 10)])
         }
         "pooling" => ("clients", &[("queries/s", 12), ("proxy us/query", 16), ("p99 us", 10)]),
+        "visits" => {
+            ("a second", &[("visits/s", 12), ("p50 us", 10), ("p99 us", 10), ("logins/s", 10)])
+        }
         "idle" | "idle of shared" => ("sessions", &[("KiB each", 12)]),
         "rest" => ("locks", &[("statements/s", 12), ("renewal us", 12)]),
         "locks" => (
@@ -86,6 +89,13 @@ fn row(group: &Group, of: Of) -> String {
             };
             format!("{:12.0} {processor:>16} {:10.0}", median("per_second"), median("p99_us"))
         }
+        "visits" => format!(
+            "{:12.0} {:10.0} {:10.0} {:10.1}",
+            median("per_second"),
+            median("p50_us"),
+            median("p99_us"),
+            median("logins_per_second")
+        ),
         "idle" | "idle of shared" => format!("{:12.2}", median("kib_per_session")),
         "rest" => format!("{:12.2} {:12.0}", median("statements_per_second"), median("renewal_us")),
         "locks" => format!(

@@ -148,15 +148,13 @@ fn pooling(group: &Group) -> Vec<Verdict> {
 
 fn idle_of_shared(group: &Group) -> Vec<Verdict> {
     let one = |n| {
-        let kib = group.median((n, "shared"), "kib_per_session");
-        verdict(
-            format!("KiB for a session without connection, of {n}"),
-            kib,
-            Must::StayWithin,
-            16.0,
-        )
+        [("shared", 16.0), ("over TLS", 40.0)].map(|(variant, most)| {
+            let kib = group.median((n, variant), "kib_per_session");
+            let what = format!("KiB for a session without connection, {variant}, of {n}");
+            verdict(what, kib, Must::StayWithin, most)
+        })
     };
-    group.sizes().into_iter().map(one).collect()
+    group.sizes().into_iter().flat_map(one).collect()
 }
 
 fn tls(group: &Group) -> Vec<Verdict> {
