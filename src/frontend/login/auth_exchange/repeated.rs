@@ -4,14 +4,9 @@
 //! C library, do not read the nonce that they are asked by: they answer by that of their login. A session with shared
 //! connections may be on another one by then.
 
-use std::time::Duration;
-
 use super::{Exchange, Learning};
 use crate::backend::proven::Proven;
 use crate::protocol::recover::Scheme;
-
-/// How long a look at the server's accounts may take.
-const READ: Duration = Duration::from_secs(2);
 
 /// What such a client has said, and knows.
 #[derive(Default)]
@@ -49,7 +44,7 @@ impl<'a> Exchange<'a> {
             return known;
         }
         // The account, or its password, may be a new one.
-        secrets.verifier_reads().again(READ).await;
+        secrets.verifier_reads().again().await;
         known().unwrap_or(answer)
     }
 }
