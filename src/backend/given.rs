@@ -14,17 +14,6 @@ use super::vault::{KnownSecrets, Refused, Vault};
 use crate::config::GivenUser;
 use crate::protocol::auth;
 
-impl GivenChange {
-    /// In one word.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::New => "new",
-            Self::Changed => "another password",
-            Self::Gone => "gone",
-        }
-    }
-}
-
 /// What is known of a given password, beside itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum GivenStanding {
@@ -60,6 +49,17 @@ pub enum GivenChange {
     Changed,
     /// It is not there any more.
     Gone,
+}
+
+impl GivenChange {
+    /// In one word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Changed => "another password",
+            Self::Gone => "gone",
+        }
+    }
 }
 
 /// A password that is wrong.
