@@ -278,9 +278,9 @@ install_mariadb() {
     wrap mariadb mariadbd "${mariadb_clients[@]}"
     finish mariadb mariadbd
   fi
-  if [ ! -e "$cache/mariadb/usr/lib/mysql/plugin/metadata_lock_info.so" ]; then
+  if [ ! -e "$cache/mariadb/usr/lib/mysql/plugin/auth_ed25519.so" ]; then
     distribution
-    mariadb_plugins mariadb distribution metadata_lock_info.so
+    mariadb_plugins mariadb distribution metadata_lock_info.so auth_ed25519.so
   fi
 }
 

@@ -281,8 +281,9 @@ SESSIONS = [
         graph("Connections lost", [
             (f"sum {EACH} ({rate('pool_lost_total')})", WHO + " lost"),
             (f"sum {EACH} ({rate('password_memory_unlocked_total')})", WHO + " memory not locked"),
-        ], "ops", """Connections that ended while their session did nothing with them; and blocks of memory for passwords
-              that the system did not lock.""", steps(warn=0.01)),
+            (f"sum {EACH} ({rate('given_passwords_wrong_total')})", WHO + " wrong in [[users]]"),
+        ], "ops", """Connections that ended while their session did nothing with them; blocks of memory for passwords
+              that the system did not lock; and passwords in the configuration that are wrong.""", steps(warn=0.01)),
         graph("Moves", [(f"sum by (instance, cluster, sent) ({rate('pool_moves_total')})", WHO + " {{sent}}")], "ops",
               "Shared connections that got the state of another session, by what was sent."),
     ]),

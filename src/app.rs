@@ -36,7 +36,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use crate::admin::{self, Control, Entrance, Reloaded, UpgradeRequest};
 use crate::app::cluster::RunningCluster;
 use crate::app::handover::UpgradeChannel;
-use crate::app::reload::Reload;
+use crate::app::reload::{Reload, ReloadedListener};
 use crate::app::sockets::{BoundSocket, Sockets};
 use crate::app::upgrade::{Origin, UpgradeRequests};
 use crate::config::{Http, Plan};
@@ -136,7 +136,7 @@ impl App {
         let contexts: Vec<_> =
             clusters.iter().flat_map(RunningCluster::contexts).cloned().collect();
         let settings = contexts[0].in_force.clone();
-        let listeners = contexts.iter().map(|c| (c.cluster.clone(), c.in_force.clone())).collect();
+        let listeners = contexts.iter().map(ReloadedListener::of).collect();
         let keys = http.as_ref().map(|(_, windows)| windows.keys());
         let reload = Reload { source, listeners, keys };
         let reload: Arc<dyn Fn() -> Reloaded + Send + Sync> = Arc::new(move || reload.run());

@@ -38,7 +38,7 @@ const FLOORS: [&[&str]; 11] = [
 ];
 
 /// Uses within one floor that the map allows: from, to.
-const BESIDE: [(&str, &str); 1] = [("lock", "protocol")];
+const BESIDE: [(&str, &str); 2] = [("lock", "protocol"), ("config", "private")];
 
 /// Lines of a file, tests not counted.
 const LINES: usize = 400;

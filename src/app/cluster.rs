@@ -99,7 +99,8 @@ impl RunningCluster {
         others: &[Self],
         sockets: &mut Sockets,
     ) -> Result<Self, StartError> {
-        let ClusterPlan { name, listeners } = cluster;
+        let ClusterPlan { name, listeners, users } = cluster;
+        shared::warn_of(&users);
         let bound = bind(&listeners, sockets)?;
         let addresses: Vec<_> =
             bound.iter().flat_map(|(_, sockets)| sockets).map(BoundSocket::address).collect();
@@ -165,7 +166,8 @@ impl RunningCluster {
         };
         let replicas = ReplicaParts::of(&own);
         let each = |(in_force, sockets)| {
-            let context = shared::given_to(Context { in_force, ..own.clone() }.renewed())?;
+            let context = Context { in_force, ..own.clone() }.renewed();
+            let context = shared::given_to(context, &users)?;
             Ok((ReplicaParts::given_to(replicas.as_ref(), context), sockets))
         };
         let listeners = bound.into_iter().map(each).collect::<Result<_, StartError>>()?;

@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use tokio::signal::unix::Signal;
 
-use super::open_files;
+use super::{open_files, shared};
 use crate::admin::Reloaded;
+use crate::backend::learned::LearnedSecrets;
+use crate::config::plan::NamedUsers;
 use crate::config::{ConfigError, Plan, SettingChange};
+use crate::frontend::shared::context::Context;
 use crate::frontend::shared::live_config::InForce;
 use crate::http::Keys;
 use crate::net::certificates::TlsError;
@@ -22,11 +25,27 @@ pub struct ConfigSource {
     pub filter: SetFilter,
 }
 
+/// A listener that takes new settings.
+pub(super) struct ReloadedListener {
+    /// Its cluster's name.
+    cluster: Option<Arc<str>>,
+    in_force: InForce,
+    /// Of its clients' accounts, if they share connections.
+    secrets: Option<Arc<LearnedSecrets>>,
+}
+
+impl ReloadedListener {
+    pub(super) fn of(context: &Context) -> Self {
+        let secrets = context.shared.as_ref().map(|shared| Arc::clone(&shared.secrets));
+        Self { cluster: context.cluster.clone(), in_force: context.in_force.clone(), secrets }
+    }
+}
+
 /// The places that take new settings.
 pub(super) struct Reload {
     pub(super) source: ConfigSource,
-    /// Each listener, with its cluster's name.
-    pub(super) listeners: Vec<(Option<Arc<str>>, InForce)>,
+    /// All of them.
+    pub(super) listeners: Vec<ReloadedListener>,
     /// Of the windows.
     pub(super) keys: Option<Keys>,
 }
@@ -35,25 +54,30 @@ impl Reload {
     /// Reads all again, and says what has changed.
     pub(super) fn run(&self) -> Reloaded {
         let plan = (self.source.read)().map_err(|e| e.to_string())?;
-        let now: Vec<_> = self.listeners.iter().map(|(_, listener)| listener.config()).collect();
+        let now: Vec<_> = self.listeners.iter().map(|l| l.in_force.config()).collect();
         let named = self.listeners.iter().zip(&now);
-        let named: Vec<_> = named.map(|((name, _), now)| (name.as_deref(), &**now)).collect();
+        let named: Vec<_> = named.map(|(l, now)| (l.cluster.as_deref(), &**now)).collect();
         let process = plan.process().clone();
+        let users = plan.users();
         let (settings, mut changes) = plan.over(&named);
         let next: Result<Vec<_>, _> = self
             .listeners
             .iter()
             .zip(settings)
-            .map(|((_, listener), config)| Ok((listener, listener.prepare(config)?)))
+            .map(|(l, config)| Ok((&l.in_force, l.in_force.prepare(config)?)))
             .collect();
         let next = next.map_err(|e: TlsError| format!("TLS: {e}"))?;
         let keys = self.keys.as_ref().map(|keys| keys.again().map(|read| (keys, read)));
         let keys = keys.transpose().map_err(|e| e.to_string())?;
         (self.source.filter)(&process.log_level).map_err(|e| e.to_string())?;
         // Nothing is refused from here on.
+        for (_, users) in &users {
+            shared::warn_of(users);
+        }
         for (listener, next) in next {
             listener.put(next);
         }
+        self.give(&users, &mut changes);
         if let Some((keys, read)) = keys {
             keys.put(read);
         }
@@ -65,6 +89,33 @@ impl Reload {
         }
         changes.push(SettingChange::of("certificates", "read again"));
         Ok(changes)
+    }
+}
+
+impl Reload {
+    /// Each listener has the passwords that are given now.
+    fn give(&self, users: &[NamedUsers], changes: &mut Vec<SettingChange>) {
+        for ReloadedListener { cluster, secrets, .. } in &self.listeners {
+            let Some(secrets) = secrets else { continue };
+            let of = users.iter().find(|(name, _)| name.as_deref() == cluster.as_deref());
+            let given = secrets.give(of.map(|(_, users)| &users[..]).unwrap_or_default());
+            let what = |name: &str| match cluster {
+                Some(cluster) => format!("{cluster}: [[users]] {name}"),
+                None => format!("[[users]] {name}"),
+            };
+            match given {
+                Ok(all) => {
+                    for (name, change) in all {
+                        let change = SettingChange::of(&what(&name), change.word());
+                        // Each listener of a cluster has them.
+                        if !changes.contains(&change) {
+                            changes.push(change);
+                        }
+                    }
+                }
+                Err(e) => tracing::error!(error = %e, "no memory for the passwords in [[users]]"),
+            }
+        }
     }
 }
 

@@ -8,17 +8,28 @@ use super::start_error::StartError;
 use super::{audits, follow, programs, verifiers};
 use crate::backend::learned::LearnedSecrets;
 use crate::backend::pool::{Pool, PoolLimits};
+use crate::config::GivenUser;
 use crate::frontend::shared::audits::Audits;
 use crate::frontend::shared::context::{Context, Shared};
 use crate::frontend::shared::programs::KnownPrograms;
 
 /// A listener's context, with the connections that its sessions share, if it has them share any.
-pub(super) fn given_to(context: Context) -> Result<Context, StartError> {
-    let shared = shared_connections(&context)?;
+pub(super) fn given_to(context: Context, users: &[GivenUser]) -> Result<Context, StartError> {
+    let shared = shared_connections(&context, users)?;
     Ok(Context { shared, ..context })
 }
 
-fn shared_connections(context: &Context) -> Result<Option<Shared>, StartError> {
+/// Says which passwords all users of this machine may read.
+pub(super) fn warn_of(users: &[GivenUser]) {
+    for warning in users.iter().filter_map(|user| user.readable.as_deref()) {
+        tracing::warn!("[[users]] {warning}");
+    }
+}
+
+fn shared_connections(
+    context: &Context,
+    users: &[GivenUser],
+) -> Result<Option<Shared>, StartError> {
     let pooling = context.config.pooling;
     if !pooling.is_shared() {
         return Ok(None);
@@ -26,8 +37,11 @@ fn shared_connections(context: &Context) -> Result<Option<Shared>, StartError> {
     let limits =
         PoolLimits { size: pooling.size, idle_keep: pooling.idle_keep, lifetime: pooling.lifetime };
     let metrics = Arc::clone(&context.metrics);
-    let secrets = LearnedSecrets::new(pooling.learn, metrics.unlocked_memory.clone());
+    let (unlocked, wrong) = (metrics.unlocked_memory.clone(), metrics.given_wrong.clone());
+    let secrets = LearnedSecrets::new(pooling.learn, unlocked, wrong);
     let secrets = secrets.map_err(|_| StartError::NoPool("no RSA key can be made"))?;
+    let given = secrets.give(users);
+    given.map_err(|_| StartError::NoPool("there is no memory for the passwords in [[users]]"))?;
     Ok(Some(Shared {
         pool: Pool::new(limits, metrics),
         secrets: Arc::new(secrets),

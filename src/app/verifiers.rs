@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::Instant;
 
 use crate::backend::learned::LearnedSecrets;
 use crate::protocol::recover::Scheme;
@@ -19,6 +19,7 @@ pub(super) async fn tend(route: StoreRoute, secrets: Arc<LearnedSecrets>) {
     let mut link = None;
     let mut said = false;
     loop {
+        let begun = Instant::now();
         secrets.verifier_reads().begin();
         let done = read(&route, &mut link, &secrets).await;
         secrets.verifier_reads().end();
@@ -33,10 +34,7 @@ pub(super) async fn tend(route: StoreRoute, secrets: Arc<LearnedSecrets>) {
                 );
             }
         }
-        tokio::select! {
-            () = sleep(EVERY) => {}
-            () = secrets.verifier_reads().wanted() => {}
-        }
+        secrets.verifier_reads().next(begun, EVERY).await;
     }
 }
 

@@ -17,10 +17,12 @@ use tokio::time::Instant;
 use zeroize::Zeroizing;
 
 use super::admissions::{Admission, Admissions, LoginShape};
-use super::vault::{KnownSecrets, MOST, Vault};
+use super::given::GivenSecrets;
+use super::proven::{Proven, ShownAnswer};
+use super::vault::{MOST, Vault};
 use super::verifier_reads::VerifierReads;
 use crate::protocol::auth::OwnKey;
-use crate::protocol::recover::{PasswordHash, Scheme, is_none};
+use crate::protocol::recover::{Scheme, is_none};
 use crate::types::LearnPasswords;
 
 /// Longest user name that is known: names have 32 characters on MySQL, 128 on MariaDB.
@@ -28,34 +30,18 @@ const LONGEST_NAME: usize = 512;
 /// How long clients of an account are not asked for its password after one has left at the question.
 const RELUCTANCE: Duration = Duration::from_mins(10);
 
-/// What a client has shown to a server that then let it in. Not to be printed.
-pub enum Proven {
-    /// The password; empty if there is none.
-    Clear(Zeroizing<Vec<u8>>),
-    /// A hash of it.
-    Hashed(Scheme, PasswordHash),
-    /// An answer to a nonce. It teaches only where it is known what the server keeps.
-    Answered(ShownAnswer),
-}
-
-/// A client's answer, and what it was the answer to.
-pub struct ShownAnswer {
-    /// How it was made.
-    pub scheme: Scheme,
-    /// The nonce.
-    pub nonce: Vec<u8>,
-    /// The answer.
-    pub answer: Vec<u8>,
-}
-
 /// What is known of the accounts of one server, by their user names as clients send them.
 pub struct LearnedSecrets {
     policy: LearnPasswords,
     own_key: Option<OwnKey>,
     vault: Mutex<Vault>,
+    /// Taken before the vault where both are.
+    given: Mutex<GivenSecrets>,
     /// When a client left because it was asked for its password.
     reluctant: Mutex<HashMap<Vec<u8>, Instant>>,
     unlocked: Unlocked,
+    /// Given passwords that have turned out to be wrong.
+    wrong: IntCounter,
     admissions: Admissions,
     reads: VerifierReads,
 }
@@ -67,14 +53,21 @@ struct Unlocked {
 }
 
 impl LearnedSecrets {
-    /// Nothing yet. `unlocked` counts blocks of memory that could not be locked.
-    pub fn new(policy: LearnPasswords, unlocked: IntCounter) -> Result<Self, Unspecified> {
+    /// Nothing yet. `unlocked` counts blocks of memory that could not be locked, `wrong` given passwords that have
+    /// turned out to be wrong.
+    pub fn new(
+        policy: LearnPasswords,
+        unlocked: IntCounter,
+        wrong: IntCounter,
+    ) -> Result<Self, Unspecified> {
         Ok(Self {
             policy,
             own_key: policy.learns().then(OwnKey::generate).transpose()?,
             vault: Mutex::default(),
+            given: Mutex::default(),
             reluctant: Mutex::default(),
             unlocked: Unlocked { counter: unlocked, told: AtomicBool::new(false) },
+            wrong,
             admissions: Admissions::default(),
             reads: VerifierReads::default(),
         })
@@ -93,6 +86,9 @@ impl LearnedSecrets {
     /// Keeps what a client has proved itself with, after the server has let it in. Returns whether
     /// connections can be opened for the account now.
     pub fn learn(&self, user: &[u8], proven: &Proven) -> bool {
+        if self.judge_given(user, proven) {
+            return true;
+        }
         if !self.takes(user) {
             return false;
         }
@@ -108,6 +104,7 @@ impl LearnedSecrets {
                 Some(hash) => self.keep_hash(&mut vault, user, shown.scheme, &hash),
                 None => return false,
             },
+            Proven::Signed { .. } => return false,
         };
         if let Err(e) = &kept {
             tracing::debug!(error = %e, "a proven password is not kept");
@@ -161,18 +158,6 @@ impl LearnedSecrets {
         self.recognise(&shape.user, plugin, nonce, answer).map(|_| admission)
     }
 
-    /// The server takes it no longer, or perhaps not.
-    pub fn forget(&self, user: &[u8]) {
-        self.admissions.clear();
-        self.vault.lock().forget(user);
-    }
-
-    /// Forgets all accounts.
-    pub fn forget_all(&self) {
-        self.admissions.clear();
-        self.vault.lock().forget_all();
-    }
-
     /// Learns from an answer, if it comes from a client that has the account's password.
     /// `None` is no refusal: the password may have changed, and there may be two.
     pub fn recognise(
@@ -199,6 +184,9 @@ impl LearnedSecrets {
 
     fn needs_no_more_at(&self, user: &[u8], shown: &ShownAnswer, now: Instant) -> bool {
         let left = |since: &Instant| now.saturating_duration_since(*since) < RELUCTANCE;
+        if self.given.lock().get(user).is_some_and(|known| shown.is_of(&known)) {
+            return true;
+        }
         if !self.takes(user) || self.reluctant.lock().get(user).is_some_and(left) {
             return true;
         }
@@ -225,19 +213,30 @@ impl LearnedSecrets {
 
     /// The account's answer to a nonce. `None`: what is known makes none for this plugin.
     pub fn proof_for(&self, user: &[u8], plugin: &[u8], nonce: &[u8]) -> Option<Vec<u8>> {
-        let scheme = Scheme::of_plugin(plugin)?;
-        let mut vault = self.vault.lock();
-        let known = vault.used(user)?;
-        if known.has_no_password() {
-            return Some(Vec::new());
-        }
-        scheme.answer(known.hash(scheme)?, nonce)
+        self.vault.lock().used(user)?.proof(plugin, nonce)
     }
 
     /// The password itself, if it is kept.
     pub fn clear_for(&self, user: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
         let vault = self.vault.lock();
         vault.get(user)?.clear().map(|password| Zeroizing::new(password.to_vec()))
+    }
+
+    pub(super) fn vault(&self) -> &Mutex<Vault> {
+        &self.vault
+    }
+
+    pub(super) fn given(&self) -> &Mutex<GivenSecrets> {
+        &self.given
+    }
+
+    pub(super) fn count_wrong(&self) {
+        self.wrong.inc();
+    }
+
+    /// Memory could not be locked.
+    pub(super) fn note_unlocked(&self, error: &io::Error) {
+        self.unlocked.note(error);
     }
 
     /// Whether connections can be opened for the account, as far as is known.
@@ -247,13 +246,6 @@ impl LearnedSecrets {
 
     fn takes(&self, user: &[u8]) -> bool {
         self.policy.learns() && user.len() <= LONGEST_NAME
-    }
-}
-
-impl ShownAnswer {
-    /// The hash that it was made with, if it is that of the known password.
-    fn hash(&self, known: &KnownSecrets<'_>) -> Option<PasswordHash> {
-        known.recover(self.scheme, &self.nonce, &self.answer)
     }
 }
 
@@ -288,7 +280,7 @@ mod tests {
 
     fn secrets(policy: LearnPasswords) -> LearnedSecrets {
         let counter = IntCounter::new("unlocked", "of a test").expect("a counter");
-        LearnedSecrets::new(policy, counter).expect("a key")
+        LearnedSecrets::new(policy, counter.clone(), counter).expect("a key")
     }
 
     fn clear(password: &str) -> Proven {
@@ -318,7 +310,7 @@ mod tests {
             }
             let kept = secrets.clear_for(NAME).map(|p| p.to_vec());
             assert_eq!(kept.is_some(), policy == LearnPasswords::Clear);
-            secrets.forget(NAME);
+            secrets.refused(NAME, secrets.source(NAME).expect("known"));
             assert!(!secrets.knows(NAME) && secrets.clear_for(NAME).is_none());
         }
     }
@@ -352,7 +344,7 @@ mod tests {
             assert!(secrets.learn(NAME, &proven.expect("the right password")));
             assert_opens(&secrets, scheme);
             assert!(!secrets.needs_no_more(NAME, &right), "the password itself is not known");
-            secrets.forget_all();
+            secrets.refused(NAME, secrets.source(NAME).expect("known"));
             assert!(!secrets.knows(NAME));
         }
     }

@@ -7,7 +7,8 @@ use tokio::time::timeout;
 use zeroize::Zeroizing;
 
 use super::encrypt::encrypt;
-use super::greeted::Greeted;
+use super::given::SecretSource;
+use super::greeted::{GreetError, Greeted};
 use super::learned::LearnedSecrets;
 use super::own::{self, Obstacle};
 use crate::net::certificates::{Connector, NoTls};
@@ -41,11 +42,19 @@ pub struct OpenAs<'a> {
     pub login: AccountLogin<'a>,
     /// What is known of the account.
     pub secrets: &'a LearnedSecrets,
+    /// Which of it is used.
+    pub source: SecretSource,
     /// Encrypts the connection; `None`: it stays in clear. There a password goes to the server under
     /// the key that the peer shows, as a client's does: with a client that uses TLS, use it too.
     pub tls: Option<&'a Connector>,
     /// How long it may take.
     pub limit: Duration,
+}
+
+impl OpenAs<'_> {
+    fn proof(&self, plugin: &[u8], nonce: &[u8]) -> Option<Vec<u8>> {
+        self.secrets.proof_from(self.source, self.login.user, plugin, nonce)
+    }
 }
 
 /// A connection that is logged in.
@@ -85,6 +94,9 @@ pub enum NotOpened {
     /// Nothing is known of the account, or nothing that suits the plugin by which the server asks.
     #[error("no password or hash is known that answers the server's plugin")]
     NothingKnown,
+    /// There was no server to log in at.
+    #[error("{0}")]
+    Ungreeted(GreetError),
     /// The connection.
     #[error("{0}")]
     Obstacle(#[from] Obstacle),
@@ -150,8 +162,7 @@ fn first_proof(greeting: &Greeting, wanted: &OpenAs<'_>) -> Option<(Vec<u8>, Vec
     let known = Scheme::ALL.map(Scheme::plugin);
     let mut plugins = std::iter::once(&greeting.plugin[..]).chain(known);
     plugins.find_map(|plugin| {
-        let proof = wanted.secrets.proof_for(wanted.login.user, plugin, &greeting.nonce);
-        proof.map(|proof| (plugin.to_vec(), proof))
+        wanted.proof(plugin, &greeting.nonce).map(|proof| (plugin.to_vec(), proof))
     })
 }
 
@@ -201,13 +212,13 @@ impl Answering<'_> {
         if self.plugin == CLEAR {
             return self.password().filter(|_| self.leg.is_secure());
         }
-        let user = self.wanted.login.user;
-        self.wanted.secrets.proof_for(user, &self.plugin, &self.nonce).map(Zeroizing::new)
+        self.wanted.proof(&self.plugin, &self.nonce).map(Zeroizing::new)
     }
 
     /// With the NUL that ends it.
     fn password(&self) -> Option<Zeroizing<Vec<u8>>> {
-        let password = self.wanted.secrets.clear_for(self.wanted.login.user)?;
+        let OpenAs { login, secrets, source, .. } = self.wanted;
+        let password = secrets.clear_from(*source, login.user)?;
         Some(Zeroizing::new([&password[..], &[0]].concat()))
     }
 

@@ -3,6 +3,7 @@
 pub mod admissions;
 pub mod connection;
 pub mod encrypt;
+pub mod given;
 pub mod greeted;
 pub mod learned;
 pub(crate) mod left;
@@ -10,7 +11,9 @@ mod locked;
 pub mod login_as;
 pub mod own;
 pub mod pool;
+pub mod proven;
 pub mod reach;
+mod secret_source;
 pub(crate) mod session_state;
 pub mod spares;
 mod vault;

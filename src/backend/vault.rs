@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io;
 
 use super::locked::{LockedSlot, LockedSlots, SLOT};
+use crate::protocol::auth::signature;
 use crate::protocol::recover::{PasswordHash, Scheme};
 
 /// Accounts that are known at most. For one more, the one that was not used for longest is forgotten.
@@ -27,6 +28,8 @@ struct KnownAccount {
     clear: Option<usize>,
     /// By [`row`].
     known: [KnownHash; 2],
+    /// Differs for each secret that the account has had.
+    number: u64,
     used: u64,
 }
 
@@ -68,6 +71,18 @@ impl<'a> KnownSecrets<'a> {
         self.account.clear == Some(0)
     }
 
+    /// Differs for each secret that the account has had.
+    pub(super) fn number(&self) -> u64 {
+        self.account.number
+    }
+
+    /// Whether both have a hash or verifier of the same password.
+    pub(super) fn is_like(&self, other: &KnownSecrets<'_>) -> bool {
+        Scheme::ALL.iter().any(|scheme| {
+            self.verifier(*scheme).is_some_and(|own| other.verifier(*scheme) == Some(own))
+        })
+    }
+
     /// The password's hash.
     pub(super) fn hash(&self, scheme: Scheme) -> Option<&'a [u8]> {
         let (from, length) = (HASHES[row(scheme)], scheme.length());
@@ -90,6 +105,17 @@ impl<'a> KnownSecrets<'a> {
         answer: &[u8],
     ) -> Option<PasswordHash> {
         scheme.recover(self.verifier(scheme)?, nonce, answer)
+    }
+
+    /// The answer to a nonce. `None`: what is known makes none for this plugin.
+    pub(super) fn proof(&self, plugin: &[u8], nonce: &[u8]) -> Option<Vec<u8>> {
+        if self.has_no_password() {
+            return Scheme::of_plugin(plugin).map(|_| Vec::new());
+        }
+        match Scheme::of_plugin(plugin) {
+            Some(scheme) => scheme.answer(self.hash(scheme)?, nonce),
+            None => signature(plugin, nonce, self.clear()?),
+        }
     }
 
     /// Whether anything can be opened with them.
@@ -189,13 +215,6 @@ impl Vault {
         }
     }
 
-    /// Forgets all of them.
-    pub(super) fn forget_all(&mut self) {
-        for (_, account) in self.accounts.drain() {
-            self.slots.give_back(account.slot);
-        }
-    }
-
     /// An account of which nothing is known, and its slot.
     fn fresh(
         &mut self,
@@ -208,8 +227,9 @@ impl Vault {
         }
         self.clock += 1;
         let slot = self.slots.take(refused)?;
+        let number = self.clock;
         let account =
-            KnownAccount { slot, clear: None, known: Default::default(), used: self.clock };
+            KnownAccount { slot, clear: None, known: Default::default(), number, used: number };
         let account = self.accounts.entry(user.to_vec()).insert_entry(account).into_mut();
         let bytes = self.slots.bytes_mut(&account.slot);
         Ok((account, bytes))

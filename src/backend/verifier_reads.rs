@@ -5,7 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+/// Between two reads, however many sessions want one: a client causes a wish by each wrong password.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How long a session waits for a read. All that want one get one in this time.
+const LIMIT: Duration = Duration::from_secs(2);
+const _: () = assert!(PAUSE.as_secs() < LIMIT.as_secs());
 
 /// Between those who want a read, and the one who reads.
 pub struct VerifierReads {
@@ -23,8 +29,12 @@ impl Default for VerifierReads {
 }
 
 impl VerifierReads {
-    /// Waits until all is read again, so long at most. Where nobody reads there is nothing to wait for.
-    pub async fn again(&self, limit: Duration) {
+    /// Waits until all is read again, for some seconds at most. Where nobody reads there is nothing to wait for.
+    pub async fn again(&self) {
+        self.again_within(LIMIT).await;
+    }
+
+    async fn again_within(&self, limit: Duration) {
         let mut ended = self.ended.subscribe();
         let begun = self.begun.load(Ordering::Acquire);
         if begun == 0 {
@@ -45,9 +55,13 @@ impl VerifierReads {
         self.ended.send_replace(self.begun.load(Ordering::Acquire));
     }
 
-    /// Waits until somebody wants a read.
-    pub async fn wanted(&self) {
-        self.wanted.notified().await;
+    /// Waits until it is time for the next read, after one that has begun at this moment: somebody wants it, or `every`
+    /// has passed.
+    pub async fn next(&self, before: Instant, every: Duration) {
+        tokio::select! {
+            () = sleep(every) => {}
+            () = self.wanted.notified() => sleep_until(before + PAUSE).await,
+        }
     }
 }
 
@@ -61,20 +75,25 @@ impl fmt::Debug for VerifierReads {
 mod tests {
     use std::sync::Arc;
 
+    use tokio::task::JoinHandle;
+
     use super::*;
 
     const LONG: Duration = Duration::from_hours(1);
 
+    fn asking(reads: &Arc<VerifierReads>) -> JoinHandle<()> {
+        let reads = Arc::clone(reads);
+        tokio::spawn(async move { reads.again().await })
+    }
+
     #[tokio::test]
     async fn a_session_waits_for_a_read_that_begins_after_its_wish() {
         let reads = Arc::new(VerifierReads::default());
-        reads.again(LONG).await;
+        reads.again().await;
+        let before = Instant::now();
         reads.begin();
-        let asks = tokio::spawn({
-            let reads = Arc::clone(&reads);
-            async move { reads.again(LONG).await }
-        });
-        reads.wanted().await;
+        let asks = asking(&reads);
+        reads.next(before, LONG).await;
         reads.end();
         tokio::task::yield_now().await;
         assert!(!asks.is_finished(), "this one had begun before");
@@ -82,6 +101,34 @@ mod tests {
         reads.end();
         asks.await.expect("no panic");
         // Nobody ends it.
-        reads.again(Duration::from_millis(10)).await;
+        reads.again_within(Duration::from_millis(10)).await;
+    }
+
+    #[tokio::test]
+    async fn wishes_that_come_fast_share_a_read() {
+        let reads = Arc::new(VerifierReads::default());
+        let begun = Instant::now();
+        let reader = tokio::spawn({
+            let reads = Arc::clone(&reads);
+            async move {
+                loop {
+                    let before = Instant::now();
+                    reads.begin();
+                    reads.end();
+                    reads.next(before, LONG).await;
+                }
+            }
+        });
+        tokio::task::yield_now().await;
+        for _ in 0..2 {
+            let all: Vec<_> = (0..100).map(|_| asking(&reads)).collect();
+            for one in all {
+                one.await.expect("no panic");
+            }
+        }
+        // The last of them may not be over.
+        let read = *reads.ended.borrow();
+        assert!(read <= 2 + begun.elapsed().as_secs(), "{read} reads for 200 wishes");
+        reader.abort();
     }
 }

@@ -2,6 +2,7 @@
 
 mod files;
 mod findings;
+mod users;
 
 use std::process::ExitCode;
 
@@ -62,7 +63,7 @@ pub(super) fn run(settings: SettingsArgs) -> ExitCode {
             }
             for config in &cluster.listeners {
                 certificates(config, &mut findings);
-                pooling(config);
+                pooling(config, !cluster.users.is_empty());
             }
             let creates = cluster.config().create_schema;
             let listed = Config { create_schema: false, ..cluster.config().clone() };
@@ -71,6 +72,8 @@ pub(super) fn run(settings: SettingsArgs) -> ExitCode {
                 continue;
             };
             check(config.clone(), &listed, creates, &mut findings).await;
+            let shares = cluster.listeners.iter().any(|config| config.pooling.is_shared());
+            users::check(&config, shares, &cluster.users, &mut findings).await;
             for remark in moving::remarks(&config, cluster.name.as_deref()).await {
                 Findings::warn(format_args!("{}. {}", remark.text, remark.advice));
             }
@@ -281,8 +284,8 @@ fn promise(mode: Mode) -> &'static str {
     }
 }
 
-/// How sessions share their connections at this listener, if they do.
-fn pooling(config: &Config) {
+/// How sessions share their connections at this listener, if they do. `gives`: passwords are given for some accounts.
+fn pooling(config: &Config, gives: bool) {
     let pooling = config.pooling;
     if pooling.is_shared() {
         let size = pooling.size;
@@ -291,9 +294,10 @@ fn pooling(config: &Config) {
             "pooling = \"transaction\" is experimental in this version (docs/pooling.md)",
         );
         if !pooling.learn.learns() {
-            Findings::warn(
-                "with learn_passwords = \"off\" no connection can be opened for an account: each session keeps its own",
-            );
+            let of = if gives { "an account that is not in [[users]]" } else { "an account" };
+            Findings::warn(format_args!(
+                "with learn_passwords = \"off\" no connection can be opened for {of}: each session keeps its own"
+            ));
         }
     }
 }

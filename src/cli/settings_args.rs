@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use zeroize::Zeroizing;
 
 use crate::config::{Config, ConfigError, Plan, Raw};
 use crate::private;
@@ -30,13 +31,19 @@ impl SettingsArgs {
     pub(super) fn warning(&self) -> Option<String> {
         let path = self.config.as_deref()?;
         let readable = private::readable(&std::fs::metadata(path).ok()?)?;
-        let text = std::fs::read_to_string(path).ok()?;
-        let has_password =
-            text.lines().filter(|line| line.trim_start().starts_with("store")).any(|line| {
-                let account = line.split_once("://").and_then(|(_, rest)| rest.rsplit_once('@'));
-                account.is_some_and(|(account, _)| account.contains(':'))
-            });
-        has_password.then(|| format!("{} has the password of `store`: {readable}", path.display()))
+        let text = Zeroizing::new(std::fs::read_to_string(path).ok()?);
+        let whose = text.lines().find_map(|line| {
+            let (key, value) = line.split_once('=')?;
+            let account = value.split_once("://").and_then(|(_, rest)| rest.rsplit_once('@'));
+            match key.trim() {
+                "store" if account.is_some_and(|(account, _)| account.contains(':')) => {
+                    Some("`store`")
+                }
+                "password" => Some("[[users]]"),
+                _ => None,
+            }
+        })?;
+        Some(format!("{} has the password of {whose}: {readable}", path.display()))
     }
 
     /// One cluster.

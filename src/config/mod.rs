@@ -16,6 +16,7 @@ mod role;
 mod servers;
 mod shown;
 pub mod tls;
+mod users;
 mod validated;
 
 pub use addresses::{HostPort, Listen, StoreUrl};
@@ -29,6 +30,7 @@ pub use pooling::{Handover, OnLoss, Pooling, PoolingMode};
 pub use raw::Raw;
 pub use role::ListenerRole;
 pub use servers::ServerAddress;
+pub use users::GivenUser;
 pub use validated::{
     Config, FencedCommit, LogFormat, OnFailover, OnLeaseLost, OnStoreError, Unsupported,
 };

@@ -14,7 +14,11 @@ use super::parse::{LISTEN, state_dir};
 use super::pooling::Pooling;
 use super::raw::{Raw, RawFile};
 use super::role::ListenerRole;
+use super::users::{self, GivenUser};
 use super::validated::Config;
+
+/// Accounts, with their cluster's name.
+pub(crate) type NamedUsers = (Option<String>, Vec<GivenUser>);
 
 /// All that a process serves.
 #[derive(Debug, Clone)]
@@ -30,6 +34,8 @@ pub struct ClusterPlan {
     pub name: Option<String>,
     /// At least one; what concerns the cluster is equal in all.
     pub listeners: Vec<Config>,
+    /// Accounts of its clients whose passwords are given.
+    pub users: Vec<GivenUser>,
 }
 
 impl ClusterPlan {
@@ -50,12 +56,14 @@ impl Plan {
         raw.put_over(over);
         let clusters = std::mem::take(&mut raw.cluster);
         let listeners = std::mem::take(&mut raw.listener);
+        let users = std::mem::take(&mut raw.users);
         if clusters.is_empty() && listeners.is_empty() {
             let mut raw = [raw];
             Pooling::settle_mode(&mut raw);
             let [raw] = raw;
             let only = Config::validate(raw, None, &source)?;
-            return Ok(Self { clusters: vec![ClusterPlan { name: None, listeners: vec![only] }] });
+            let only = ClusterPlan { name: None, listeners: vec![only], users: Vec::new() };
+            return with_users(Self { clusters: vec![only] }, users);
         }
         let given = raw.given().into_iter().filter_map(ConfigKey::find);
         let misplaced = given.filter_map(|key| match key.owner {
@@ -68,17 +76,24 @@ impl Plan {
             return Err(ConfigError::Value { place: source.place(key), key, problem });
         }
         let plan = Sections { raw, clusters, listeners, source }.plan();
-        plan.map_err(|problem| match problem {
+        let plan = plan.map_err(|problem| match problem {
             PlanProblem::Table(table, problem) => {
                 ConfigError::Value { place: String::new(), key: table, problem }
             }
             PlanProblem::Value(e) => e,
-        })
+        })?;
+        with_users(plan, users)
     }
 
     /// The settings of the process, which are the same everywhere.
     pub fn process(&self) -> &Config {
         self.clusters[0].config()
+    }
+
+    /// The accounts of each cluster, by its name.
+    pub(crate) fn users(&self) -> Vec<NamedUsers> {
+        let named = |cluster: &ClusterPlan| (cluster.name.clone(), cluster.users.clone());
+        self.clusters.iter().map(named).collect()
     }
 
     /// The first listener of the first cluster, for tests of the rest.
@@ -215,11 +230,36 @@ impl Sections {
                 let listeners: Result<Vec<_>, _> = listeners.into_iter().map(valid).collect();
                 let mut listeners = listeners.map_err(PlanProblem::Value)?;
                 tell_of_each_other(&mut listeners);
-                Ok(ClusterPlan { name, listeners })
+                Ok(ClusterPlan { name, listeners, users: Vec::new() })
             })
             .collect();
         Ok(Plan { clusters: clusters? })
     }
+}
+
+/// Gives each cluster its accounts.
+fn with_users(mut plan: Plan, tables: Vec<Table>) -> Result<Plan, ConfigError> {
+    let refuse = |problem| ConfigError::Value { place: String::new(), key: "[[users]]", problem };
+    for table in tables {
+        let (cluster, user) = users::read(table).map_err(refuse)?;
+        let wrong = |problem: String| refuse(format!("name = {:?}: {problem}", user.name));
+        let found = match (plan.clusters.as_mut_slice(), &cluster) {
+            ([only], None) => only,
+            (_, None) => return Err(wrong("cluster is missing".to_owned())),
+            (clusters, Some(name)) => clusters
+                .iter_mut()
+                .find(|cluster| cluster.name.as_ref() == Some(name))
+                .ok_or_else(|| wrong(format!("cluster = {name:?}: there is no such cluster")))?,
+        };
+        if found.users.iter().any(|other| other.name == user.name) {
+            return Err(wrong("is there twice".to_owned()));
+        }
+        if found.users.len() >= users::MOST {
+            return Err(wrong(format!("there are more than {}", users::MOST)));
+        }
+        found.users.push(user);
+    }
+    Ok(plan)
 }
 
 /// What the listeners of a cluster have to know of each other.
@@ -346,6 +386,38 @@ mod tests {
         assert_eq!(roles, [ListenerRole::Writer, ListenerRole::Replica]);
         for config in &cluster.listeners {
             assert!(config.has_replicas && config.pooling.of_cluster && config.pooling.of_all);
+        }
+    }
+
+    #[test]
+    fn accounts_belong_to_their_clusters() {
+        let user = |name: &str, cluster: &str| {
+            format!("[[users]]\nname = '{name}'\npassword = 'tulip'\n{cluster}\n")
+        };
+        let (shop, wiki) = ("cluster = 'shop'", "cluster = 'wiki'");
+        let text = [TWO, &user("a", shop), &user("b", shop), &user("a", wiki)].concat();
+        let plan = load(&text).expect("valid");
+        let names = |n: usize| plan.clusters[n].users.iter().map(|user| user.name.clone());
+        assert_eq!(
+            (names(0).collect::<String>(), names(1).collect::<String>()),
+            ("ab".into(), "a".into())
+        );
+        assert!(!format!("{plan:?}").contains("tulip"), "a password in a debug form");
+        let one = "backend = 'db:1'\nstore = 'mysql://a:b@db/x'\n";
+        assert_eq!(
+            load(&[one, &user("a", "")].concat()).expect("valid").clusters[0].users.len(),
+            1
+        );
+        for (text, says) in [
+            ([TWO, &user("a", "")].concat(), "name = \"a\": cluster is missing"),
+            ([TWO, &user("a", "cluster = 'blog'")].concat(), "there is no such cluster"),
+            ([one, &user("a", shop)].concat(), "there is no such cluster"),
+            ([one, &user("a", ""), &user("a", "")].concat(), "name = \"a\": is there twice"),
+            ([one, "users = 'tulip'"].concat(), "`users`: a value of a wrong type"),
+            ([one, "[[users]]\nname = 'a'\npassword = 'tulip\n"].concat(), ":5:"),
+        ] {
+            let refused = load(&text).expect_err(says);
+            assert!(refused.contains(says) && !refused.contains("tulip"), "{says}: {refused}");
         }
     }
 

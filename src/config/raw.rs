@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize};
 use toml::Table;
+use zeroize::Zeroizing;
 
 use super::error::ConfigError;
 
@@ -230,6 +231,9 @@ pub struct Raw {
     /// Several listeners.
     #[arg(skip)]
     pub listener: Vec<Table>,
+    /// Accounts of clients with their passwords.
+    #[arg(skip)]
+    pub users: Vec<Table>,
 }
 
 /// Several values of one key: a list in the file, or a text with commas.
@@ -266,10 +270,10 @@ fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String
 }
 
 /// The text of the file, to name the line of a refused key.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct RawFile {
     path: String,
-    text: String,
+    text: Zeroizing<String>,
     over: Vec<&'static str>,
 }
 
@@ -296,6 +300,7 @@ impl Raw {
     pub fn read(path: &Path) -> Result<(Self, RawFile), ConfigError> {
         let shown = path.display().to_string();
         let text = std::fs::read_to_string(path)
+            .map(Zeroizing::new)
             .map_err(|source| ConfigError::Read { path: shown.clone(), source })?;
         let raw = toml::from_str(&text).map_err(|e: toml::de::Error| {
             let before = text.get(..e.span().map_or(0, |s| s.start)).unwrap_or_default();
@@ -303,7 +308,9 @@ impl Raw {
             let key = text.lines().nth(line).and_then(|l| l.split_once('=')).map_or("", |(k, _)| k);
             // Not the line itself, nor a value: it may have the password.
             let message = match e.message() {
-                quoting if quoting.contains("://") => "a value of a wrong type",
+                quoting if quoting.contains("://") || key.trim() == "users" => {
+                    "a value of a wrong type"
+                }
                 message => message,
             };
             ConfigError::Parse {

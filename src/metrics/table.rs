@@ -60,6 +60,7 @@ metrics! {
         "password_memory_unlocked_total",
         "Blocks of memory for learned passwords that the system did not lock, so that they may be written to swap."
     );
+    pub given_wrong: IntCounter = counter("given_passwords_wrong_total", "Passwords in [[users]] that turned out to be wrong.");
 
     // Sessions.
     pub sessions: IntGauge = gauge("sessions", "Client sessions open now.");

@@ -10,7 +10,7 @@ use aws_lc_rs::rsa::{
     KeySize, OAEP_SHA1_MGF1SHA1, OaepPrivateDecryptingKey, OaepPublicEncryptingKey,
     PrivateDecryptingKey, PublicEncryptingKey,
 };
-use mysql_common::scramble::{scramble_native, scramble_sha256};
+use mysql_common::scramble::{create_response_for_ed25519, scramble_native, scramble_sha256};
 use pem::{EncodeConfig, LineEnding, Pem, encode_config};
 
 use super::capabilities::Capabilities;
@@ -73,6 +73,23 @@ pub fn proof(plugin: &[u8], nonce: &[u8], password: &str) -> Vec<u8> {
         _ => None,
     }
     .unwrap_or_default()
+}
+
+/// The plugin of MariaDB that signs its nonce.
+const ED25519: &[u8] = b"client_ed25519";
+/// Bytes of that nonce.
+const SIGNED: usize = 32;
+
+/// Whether a plugin signs its nonce.
+pub fn signs(plugin: &[u8]) -> bool {
+    plugin == ED25519
+}
+
+/// The answer by a plugin that signs the nonce. `None`: it is another plugin, or that is no nonce.
+pub fn signature(plugin: &[u8], nonce: &[u8], password: &[u8]) -> Option<Vec<u8>> {
+    // A NUL may follow.
+    let nonce = nonce.get(..SIGNED).filter(|_| signs(plugin))?;
+    Some(create_response_for_ed25519(password, nonce).to_vec())
 }
 
 /// A clear password, NUL included, for a server on a leg without TLS: masked with the nonce,

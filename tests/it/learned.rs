@@ -6,9 +6,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use lockstead::backend::encrypt::encrypt;
+use lockstead::backend::given::SecretSource;
 use lockstead::backend::greeted::{Greeted, connect};
-use lockstead::backend::learned::{LearnedSecrets, Proven};
+use lockstead::backend::learned::LearnedSecrets;
 use lockstead::backend::login_as::{NotOpened, OpenAs, login_as};
+use lockstead::backend::proven::Proven;
 use lockstead::config::tls::{BackendMode, BackendTls, ClientCertificate, ClientTls, Offer};
 use lockstead::config::{HostPort, ServerAddress};
 use lockstead::frontend::login::auth_exchange::{Broken, Exchange, Learning, Side, Verdict};
@@ -93,7 +95,7 @@ impl Drop for User {
 
 fn secrets(policy: LearnPasswords) -> Arc<LearnedSecrets> {
     let counter = IntCounter::new("unlocked", "of a test").expect("a counter");
-    Arc::new(LearnedSecrets::new(policy, counter).expect("a key"))
+    Arc::new(LearnedSecrets::new(policy, counter.clone(), counter).expect("a key"))
 }
 
 fn runtime() -> Runtime {
@@ -269,6 +271,7 @@ fn open(user: &User, secrets: &LearnedSecrets, how: How<'_>) -> Result<String, N
                 attributes: &attributes,
             },
             secrets,
+            source: secrets.source(user.name.as_bytes()).unwrap_or(SecretSource::Proved(0)),
             tls: how.tls.then_some(&connector),
             limit: Duration::from_secs(20),
         };
@@ -393,7 +396,7 @@ fn the_server_s_verifier_and_one_login_open_an_account(server: &Server) {
     assert_eq!(report, Report { accepted: true, recognised: true, learned: true });
     assert_opens(&user, &secrets, PLAIN, "in clear");
     assert_opens(&user, &secrets, WITH_TLS, "by TLS");
-    secrets.forget(name);
+    secrets.refused(name, secrets.source(name).expect("known"));
     let unopened = open(&user, &secrets, PLAIN);
     assert!(matches!(unopened, Err(NotOpened::NothingKnown)), "{unopened:?}");
 }
@@ -512,7 +515,10 @@ fn failed_connections_count_against_no_host(server: &Server) {
     assert_eq!(before, ["0 0 0"]);
     let relay = Relay::start(&there, false, &secrets);
     for how in [PLAIN, WITH_TLS] {
-        secrets.forget_all();
+        let name = user.name.as_bytes();
+        if let Some(source) = secrets.source(name) {
+            secrets.refused(name, source);
+        }
         assert!(matches!(open(&user, &secrets, how), Err(NotOpened::NothingKnown)));
         let proven = Scheme::Native.hash(PASSWORD.as_bytes());
         secrets.learn(user.name.as_bytes(), &Proven::Hashed(Scheme::Native, proven));

@@ -23,3 +23,4 @@ mod storm;
 mod switchovers;
 mod taken_along;
 mod turns;
+mod users;

@@ -1,7 +1,9 @@
 //! KILL of a session with shared connections, whose id the server does not know.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
+use super::kill_computed::computed;
 use super::kill_rights::{KillRights, rights_over};
 use crate::engine::handle::SessionEvent;
 use crate::frontend::link::close_reason::CloseReason;
@@ -14,6 +16,7 @@ use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::packet;
 use crate::protocol::response::Ending;
 use crate::sql::find::first_word::after_comments;
+use crate::sql::find::prefilter::scan;
 use crate::store::identity::same_run;
 use crate::types::{BackendId, ConnectionId};
 
@@ -41,11 +44,13 @@ enum KillTarget {
     Numbered(Range<usize>, ConnectionId),
     /// By CONNECTION_ID(): the session itself.
     Itself,
+    /// By an expression, which stands there.
+    Computed(Range<usize>),
 }
 
 impl Kill {
-    /// Reads a text that is nothing but a KILL with a number, or of the session itself. One of its own statement ends
-    /// nothing else: the server needs no help with that.
+    /// Reads a text that is nothing but a KILL. `None`: it is another one, or names its victim in a way of MariaDB's own, or
+    /// by a parameter.
     pub(crate) fn read(text: &[u8]) -> Option<Self> {
         let mut query = false;
         let mut words = Words { text, at: after_comments(text) };
@@ -67,17 +72,30 @@ impl Kill {
                 _ if !query && is_own_id(&text[span.start..]) => {
                     return Some(Self { victim: KillTarget::Itself, query });
                 }
-                _ => return None,
+                b"user" | b"id" => return None,
+                _ => {
+                    let blank = |byte: &u8| byte.is_ascii_whitespace() || *byte == b';';
+                    let end = text.iter().rposition(|byte| !blank(byte)).map_or(0, |at| at + 1);
+                    let span = span.start..end;
+                    let is_ours = !text[span.clone()].contains(&b'?') && !scan(text).call;
+                    return is_ours.then_some(Self { victim: KillTarget::Computed(span), query });
+                }
             }
         }
     }
 
-    /// The session's id.
-    fn victim(&self, cx: &CallContext<'_>) -> ConnectionId {
+    /// The session's id. `None`: it is yet to be computed.
+    fn victim(&self, cx: &CallContext<'_>) -> Option<ConnectionId> {
         match self.victim {
-            KillTarget::Numbered(_, id) => id,
-            KillTarget::Itself => cx.identity.connection(),
+            KillTarget::Numbered(_, id) => Some(id),
+            KillTarget::Itself => Some(cx.identity.connection()),
+            KillTarget::Computed(_) => None,
         }
+    }
+
+    /// The session that it ends.
+    fn found(&self, cx: &CallContext<'_>) -> Option<ConnectionId> {
+        self.victim(cx).filter(|id| find(cx, *id).is_some())
     }
 
     /// The statement for the server, which knows the session's connection.
@@ -117,16 +135,15 @@ impl<'a> Words<'a> {
 /// What a KILL was sent as.
 enum SentKill<'a> {
     /// A statement whose text begins `at` that byte of the packet's payload.
-    Text { packet: &'a [u8], at: usize, kill: &'a Kill },
+    Text { packet: &'a [u8], at: usize, kill: &'a Kill, victim: ConnectionId },
     /// COM_PROCESS_KILL.
     Command { packet: &'a [u8], victim: ConnectionId },
 }
 
 impl SentKill<'_> {
-    fn victim(&self, cx: &CallContext<'_>) -> ConnectionId {
+    fn victim(&self) -> ConnectionId {
         match self {
-            Self::Text { kill, .. } => kill.victim(cx),
-            Self::Command { victim, .. } => *victim,
+            Self::Text { victim, .. } | Self::Command { victim, .. } => *victim,
         }
     }
 
@@ -143,7 +160,7 @@ impl SentKill<'_> {
     /// The same for the server, which knows the session's connection.
     fn of_backend(&self, backend: BackendId) -> Vec<u8> {
         match self {
-            Self::Text { packet, at, kill } => {
+            Self::Text { packet, at, kill, .. } => {
                 let (prefix, text) = packet[HEADER..].split_at(*at);
                 packet::command(&[prefix, &kill.of_backend(text, backend)])
             }
@@ -162,11 +179,29 @@ pub(crate) async fn run_kill(
     at: usize,
     kill: &Kill,
 ) -> Result<(), CloseReason> {
-    if find(cx, kill.victim(cx)).is_none() {
-        return cx.forward(packet);
+    if let KillTarget::Computed(span) = &kill.victim {
+        let (prefix, text) = packet[HEADER..].split_at(at);
+        let Some(text) = computed(cx, text, span).await? else { return cx.forward(packet) };
+        let packet = packet::command(&[prefix, &text]);
+        cx.forget_skipped();
+        return match Kill::read(&text) {
+            Some(kill) => run_plain(cx, &packet, at, &kill).await,
+            None => cx.forward(&packet),
+        };
     }
+    run_plain(cx, packet, at, kill).await
+}
+
+/// The same where nothing is to be computed first.
+async fn run_plain(
+    cx: &mut CallContext<'_>,
+    packet: &[u8],
+    at: usize,
+    kill: &Kill,
+) -> Result<(), CloseReason> {
+    let Some(victim) = kill.found(cx) else { return cx.forward(packet) };
     cx.count(Command::QUERY);
-    carry_out(cx, &SentKill::Text { packet, at, kill }).await
+    carry_out(cx, &SentKill::Text { packet, at, kill, victim }).await
 }
 
 /// Carries out a KILL that was prepared from a text; the packet executes it.
@@ -175,13 +210,23 @@ pub(crate) async fn run_prepared_kill(
     packet: &[u8],
     text: &[u8],
 ) -> Result<(), CloseReason> {
-    let Some(kill) = Kill::read(text).filter(|kill| find(cx, kill.victim(cx)).is_some()) else {
+    let Some(mut kill) = Kill::read(text) else { return cx.forward(packet) };
+    let mut text = Cow::Borrowed(text);
+    if let KillTarget::Computed(span) = &kill.victim {
+        let Some(plain) = computed(cx, &text, span).await? else { return cx.forward(packet) };
+        let Some(read) = Kill::read(&plain) else { return cx.forward(packet) };
+        (text, kill) = (Cow::Owned(plain), read);
+    }
+    let found = kill.found(cx);
+    if found.is_none() && matches!(text, Cow::Borrowed(_)) {
         return cx.forward(packet);
-    };
+    }
+    cx.forget_skipped();
+    let packet = packet::query(&text, cx.capabilities());
+    let at = cx.text_start(&packet[HEADER..]);
+    let (Some(victim), Some(at)) = (found, at) else { return cx.forward(&packet) };
     cx.count(Command::STMT_EXECUTE);
-    let packet = packet::query(text, cx.capabilities());
-    let Some(at) = cx.text_start(&packet[HEADER..]) else { return cx.forward(&packet) };
-    carry_out(cx, &SentKill::Text { packet: &packet, at, kill: &kill }).await
+    carry_out(cx, &SentKill::Text { packet: &packet, at, kill: &kill, victim }).await
 }
 
 /// Carries out a COM_PROCESS_KILL. Newer servers do not know it.
@@ -207,7 +252,7 @@ fn find(cx: &CallContext<'_>, id: ConnectionId) -> Option<FoundSession> {
 /// The server judges who may. Where it knows no connection of the victim's, it is asked about another one of
 /// the same account.
 async fn carry_out(cx: &mut CallContext<'_>, sent: &SentKill<'_>) -> Result<(), CloseReason> {
-    let own = sent.victim(cx);
+    let own = sent.victim();
     let Some(victim) = find(cx, own) else {
         return cx.refuse(&codes::unknown_thread(own.0));
     };
@@ -301,11 +346,28 @@ mod tests {
             assert_eq!((&kill.victim, kill.query), (&KillTarget::Itself, false), "{text}");
             assert_eq!(kill.of_backend(text.as_bytes(), BackendId(77)), text.as_bytes());
         }
-        for text in ["KILL QUERY CONNECTION_ID()", "KILL CONNECTION_ID() + 1", "KILL CONNECTION_ID"]
-        {
-            assert_eq!(read(text), None, "{text}");
+        for (text, expression) in [
+            ("KILL QUERY CONNECTION_ID()", "CONNECTION_ID()"),
+            ("kill connection connection_id() + 1 ; ", "connection_id() + 1"),
+            ("KILL CONNECTION_ID", "CONNECTION_ID"),
+            ("KILL\n@x", "@x"),
+            ("KILL HARD (SELECT 5)", "(SELECT 5)"),
+        ] {
+            let kill = read(text).expect(text);
+            let KillTarget::Computed(span) = kill.victim else { panic!("{text}") };
+            assert_eq!(&text[span], expression);
         }
-        for text in ["", "KILL", "KILL x", "KILL 1 2", "KILLER 1", "KILL QUERY ID 5", "SELECT 1"] {
+        for text in [
+            "",
+            "KILL",
+            "KILL 1 2",
+            "KILLER 1",
+            "KILL QUERY ID 5",
+            "KILL USER a",
+            "KILL ?",
+            "KILL GET_LOCK('a', 1)",
+            "SELECT 1",
+        ] {
             assert_eq!(read(text), None, "{text}");
         }
     }

@@ -3,6 +3,7 @@
 pub(super) mod decide;
 mod elsewhere;
 pub(super) mod kill;
+mod kill_computed;
 mod kill_rights;
 pub(super) mod prepared_kill;
 pub(super) mod text;

@@ -1,4 +1,4 @@
-//! Whose session it is that shares its connections, and its end by KILL.
+//! Whose session it is that shares its connections, and its end by KILL, or by COMMIT RELEASE.
 
 use std::sync::Arc;
 
@@ -36,6 +36,13 @@ impl Link {
     /// Which connections the session may have, if it shares them.
     pub(crate) fn pool_key(&self) -> Option<Arc<PoolKey>> {
         self.seat.as_ref().map(|seat| Arc::clone(&seat.key))
+    }
+
+    /// A part of a text is about to run.
+    pub(crate) fn note_part(&mut self, text: &[u8]) {
+        if let Some(seat) = &mut self.seat {
+            seat.note_release(text);
+        }
     }
 
     /// KILL has ended the session. If its connection is meant, the server ends that, with its last words.

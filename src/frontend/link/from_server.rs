@@ -144,9 +144,7 @@ impl Link {
         if ending.is_error() && next.as_ref().is_some_and(|next| !next.undone) {
             self.note_perhaps_committed();
         }
-        if let Some(seat) = &mut self.seat {
-            seat.killed |= next.as_ref().is_some_and(|n| n.releases) && !ending.is_error();
-        }
+        let release = next.as_ref().filter(|_| !ending.is_error()).map(|next| next.releases);
         match next.map(|next| next.recipient) {
             Some(Recipient::Watched(seen)) => {
                 self.finished.push(Finished::Watched(seen, ending));
@@ -159,6 +157,9 @@ impl Link {
             _ => {}
         }
         self.note_ending(ending);
+        if let (Some(seat), Some(release)) = (&mut self.seat, release) {
+            seat.killed |= seat.releases(release);
+        }
         Ok(())
     }
 

@@ -193,7 +193,9 @@ impl Link {
     fn owe_told(&mut self, mut pending: Pending, told: Naming) {
         if let Some(seat) = &self.seat {
             pending.undone = seat.if_lost.undone;
-            pending.releases = seat.if_lost.releases && pending.recipient.is_client();
+            if pending.recipient.is_client() {
+                pending.releases = seat.if_lost.releases;
+            }
         }
         self.server.expect(pending.shape, told);
         self.pending.push_back(pending);

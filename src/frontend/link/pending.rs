@@ -7,6 +7,7 @@ use super::super::pooling::statements::Awaited;
 use crate::protocol::command::Shape;
 use crate::protocol::error_replacement::ErrorReplacement;
 use crate::protocol::response::Ending;
+use crate::sql::find::release::ConnectionRelease;
 
 /// A response that the server owes.
 #[derive(Debug)]
@@ -19,8 +20,8 @@ pub(crate) struct Pending {
     pub seq: u8,
     /// The command is undone with the transaction that it runs in, and ends it by a rollback only.
     pub undone: bool,
-    /// The session ends with it, if it succeeds.
-    pub releases: bool,
+    /// Whether the session ends with it, if it succeeds.
+    pub releases: ConnectionRelease,
     /// The prepared statement of a session that shares its connections, if the response may end its cursor.
     pub statement: Option<(u32, Awaited)>,
 }
@@ -28,7 +29,14 @@ pub(crate) struct Pending {
 impl Pending {
     /// To a command of one frame.
     pub(crate) fn new(shape: Shape, recipient: Recipient) -> Self {
-        Self { shape, recipient, seq: 1, undone: false, releases: false, statement: None }
+        Self {
+            shape,
+            recipient,
+            seq: 1,
+            undone: false,
+            releases: ConnectionRelease::No,
+            statement: None,
+        }
     }
 }
 

@@ -23,6 +23,7 @@ use crate::protocol::cut::Reported;
 use crate::protocol::frame::{FrameHeader, HEADER};
 use crate::protocol::status::Status;
 use crate::sql::find::first_word::begins_with;
+use crate::sql::find::release::ConnectionRelease;
 use crate::sql::find::words::{Back, asks_for_counts, names_connection};
 use crate::sql::lexer::dialect::Dialect;
 use crate::types::ProxyId;
@@ -109,7 +110,7 @@ impl Link {
             seat.rows_may_hide = true;
             seat.note_begin(alone);
             seat.if_lost.undone = matches!(command, Command::PING | Command::STATISTICS);
-            seat.if_lost.releases = false;
+            seat.if_lost.releases = ConnectionRelease::No;
         }
         match command {
             Command::BINLOG_DUMP

@@ -16,7 +16,7 @@ pub use super::lesson::Learning;
 use super::lesson::Lesson;
 pub(crate) use super::side::MAX_LOGIN;
 pub use super::side::Side;
-use crate::backend::learned::Proven;
+use crate::backend::proven::Proven;
 use crate::protocol::auth::{Method, OwnKey};
 use crate::protocol::command::Command;
 use crate::protocol::frame::{HEADER, put_frame};

@@ -2,8 +2,9 @@
 
 use zeroize::Zeroizing;
 
-use crate::backend::learned::{LearnedSecrets, Proven, ShownAnswer};
-use crate::protocol::auth::Method;
+use crate::backend::learned::LearnedSecrets;
+use crate::backend::proven::{Proven, ShownAnswer};
+use crate::protocol::auth::{self, Method};
 use crate::protocol::recover::{Scheme, is_none};
 
 /// Who learns from a login, and whose it is.
@@ -21,6 +22,8 @@ pub(super) struct Lesson<'a> {
     learning: Option<Learning<'a>>,
     /// The client's answer to the method that the server has asked for last.
     shown: Option<ShownAnswer>,
+    /// The same by a plugin that signs the nonce.
+    signed: Option<Proven>,
     /// The password, by the same method.
     clear: Option<Zeroizing<Vec<u8>>>,
     /// More than a password is asked for.
@@ -29,7 +32,7 @@ pub(super) struct Lesson<'a> {
 
 impl<'a> Lesson<'a> {
     pub(super) fn of(learning: Learning<'a>) -> Self {
-        let learning = Some(learning).filter(|from| from.secrets.policy().learns());
+        let learning = Some(learning).filter(|from| from.secrets.concerns(from.user));
         Self { learning, ..Self::default() }
     }
 
@@ -40,7 +43,7 @@ impl<'a> Lesson<'a> {
 
     /// Another method begins: what was shown by the one before is no proof.
     pub(super) fn begin_anew(&mut self) {
-        (self.shown, self.clear) = (None, None);
+        (self.shown, self.signed, self.clear) = (None, None, None);
     }
 
     /// A further factor is asked for, which nobody can learn to have.
@@ -53,6 +56,12 @@ impl<'a> Lesson<'a> {
         let scheme = Scheme::of_plugin(&method.plugin).filter(|_| self.learning.is_some());
         self.shown = scheme.map(|scheme| ShownAnswer {
             scheme,
+            nonce: method.nonce.clone(),
+            answer: answer.to_vec(),
+        });
+        let signs = self.learning.is_some() && auth::signs(&method.plugin) && !answer.is_empty();
+        self.signed = signs.then(|| Proven::Signed {
+            plugin: method.plugin.clone(),
             nonce: method.nonce.clone(),
             answer: answer.to_vec(),
         });
@@ -93,7 +102,7 @@ impl<'a> Lesson<'a> {
 
     /// The client's proof, now that the server has let it in.
     pub(super) fn take(&mut self) -> Option<Proven> {
-        let (clear, shown) = (self.clear.take(), self.shown.take());
+        let (clear, shown, signed) = (self.clear.take(), self.shown.take(), self.signed.take());
         if self.several || self.learning.is_none() {
             return None;
         }
@@ -102,7 +111,7 @@ impl<'a> Lesson<'a> {
             (None, Some(shown)) if is_none(&shown.answer) => {
                 Some(Proven::Clear(Zeroizing::default()))
             }
-            (None, shown) => shown.map(Proven::Answered),
+            (None, shown) => shown.map(Proven::Answered).or(signed),
         }
     }
 }

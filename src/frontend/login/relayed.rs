@@ -15,7 +15,7 @@ use super::lent;
 use super::like::{Asking, judged, renumbered};
 use crate::backend::admissions::{JudgedLogin, KnownGreeting, LoginValues};
 use crate::backend::greeted::{GreetError, Greeted, connect_to_replica, connect_to_writer};
-use crate::backend::learned::Proven;
+use crate::backend::proven::Proven;
 use crate::frontend::dispatch::watched::user_of_login;
 use crate::frontend::pooling::seated::LoginAccount;
 use crate::frontend::shared::context::{Context, Shared};

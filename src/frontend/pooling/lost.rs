@@ -4,6 +4,7 @@ use super::capture::Doubts;
 use super::pins::Pins;
 use crate::protocol::command::Command;
 use crate::sql::find::first_word::begins_with;
+use crate::sql::find::release::ConnectionRelease;
 
 /// What the end of a connection means for the session that had it, and goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,8 +52,8 @@ pub(crate) struct IfLost {
     pub before: Option<(Pins, Doubts)>,
     /// The command under way is undone with its transaction.
     pub undone: bool,
-    /// The server ends the connection after the command under way, if that succeeds.
-    pub releases: bool,
+    /// Whether the server ends the connection after the command under way, if that succeeds.
+    pub releases: ConnectionRelease,
     /// A statement has failed that may have committed the transaction.
     pub perhaps_committed: bool,
     /// The transaction has ended with its connection, and the client has yet to be told.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use crate::backend::connection::Backend;
+use crate::backend::given::SecretSource;
 use crate::backend::greeted::{Patience, connect_to_writer};
 use crate::backend::learned::LearnedSecrets;
 use crate::backend::login_as::{NotOpened, OpenAs, OpenedAs, login_as};
@@ -37,6 +38,43 @@ pub(crate) async fn open_as(
     client: Capabilities,
     permit: Permit,
 ) -> Result<Backend, String> {
+    let (user, secrets) = (&opening.key.user, opening.secrets);
+    // Where one secret is refused, another one may be known.
+    let mut others = 1;
+    let opened = loop {
+        let nothing = || NotOpened::NothingKnown.to_string();
+        let source = secrets.source(user).ok_or_else(nothing)?;
+        match log_in_with(context, opening, client, source).await {
+            Ok(opened) => {
+                secrets.accepted(user, source);
+                break opened;
+            }
+            Err(NotOpened::Refused { code: DENIED, .. }) if others > 0 => {
+                secrets.refused(user, source);
+                others -= 1;
+            }
+            Err(NotOpened::Refused { code: DENIED, packet }) => {
+                secrets.refused(user, source);
+                return Err(NotOpened::Refused { code: DENIED, packet }.to_string());
+            }
+            Err(e) => {
+                secrets.untried(user, source);
+                return Err(e.to_string());
+            }
+        }
+    };
+    let tag = context.engine.lease().proxy();
+    let OpenedAs { leg, greeting, opened, to, capabilities, .. } = opened;
+    let backend = Backend::new(leg, &greeting, opened, to, capabilities);
+    Ok(backend.shared(Arc::clone(opening.key), client, true, tag, permit))
+}
+
+async fn log_in_with(
+    context: &Context,
+    opening: &NewConnection<'_>,
+    client: Capabilities,
+    source: SecretSource,
+) -> Result<OpenedAs, NotOpened> {
     let config = &context.config;
     let left = opening.until.saturating_duration_since(Instant::now());
     let patience = Patience { writer: context.patience().writer.min(left), ..context.patience() };
@@ -46,7 +84,7 @@ pub(crate) async fn open_as(
         // When it is back, its accounts may be others.
         opening.secrets.admissions().clear();
     }
-    let greeted = greeted.map_err(|e| e.to_string())?;
+    let greeted = greeted.map_err(NotOpened::Ungreeted)?;
     let tag = context.engine.lease().proxy();
     let attributes = tagged_attributes(&[], tag.unwrap_or(ProxyId(0)).to_string().as_bytes());
     let asked = client.without(Capabilities::HOPS).with(Capabilities::SESSION_TRACK);
@@ -61,16 +99,9 @@ pub(crate) async fn open_as(
             attributes: &attributes,
         },
         secrets: opening.secrets,
+        source,
         tls: connector.map(AsRef::as_ref),
         limit: config.login_timeout,
     };
-    let opened = login_as(greeted, &wanted).await.map_err(|e| {
-        if matches!(e, NotOpened::Refused { code: DENIED, .. }) {
-            opening.secrets.forget(&opening.key.user);
-        }
-        e.to_string()
-    })?;
-    let OpenedAs { leg, greeting, opened, to, capabilities, .. } = opened;
-    let backend = Backend::new(leg, &greeting, opened, to, capabilities);
-    Ok(backend.shared(Arc::clone(opening.key), client, true, tag, permit))
+    login_as(greeted, &wanted).await
 }

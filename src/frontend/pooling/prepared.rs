@@ -15,6 +15,7 @@ use crate::protocol::frame::{FrameHeader, HEADER};
 use crate::protocol::response::Ending;
 use crate::protocol::statement_ids::StatementNumbers;
 use crate::sql::find::first_word::begins_with;
+use crate::sql::find::release::ConnectionRelease;
 use crate::sql::lexer::dialect::Dialect;
 use crate::sql::session::session_effects;
 
@@ -26,14 +27,15 @@ impl Seat {
     pub(crate) fn note_text(&mut self, text: &[u8], dialect: Dialect, runs: bool) {
         self.dialect = dialect;
         self.if_lost.undone = is_undone(text);
-        self.if_lost.releases = runs && self.releases(text);
+        self.if_lost.releases =
+            if runs { ConnectionRelease::of(text, dialect) } else { ConnectionRelease::No };
         self.note_programs(text);
         let effects = session_effects(text, dialect);
         let executed = if runs { self.named.take_in(text, dialect, &effects) } else { None };
         match executed {
             Some((text, dialect)) => {
                 self.if_lost.undone = false;
-                self.if_lost.releases = self.releases(&text);
+                self.if_lost.releases = ConnectionRelease::of(&text, dialect);
                 self.note_variables(&effects);
                 self.doubts.insert_id = true;
                 self.note_programs(&text);
@@ -72,11 +74,11 @@ impl Seat {
     pub(crate) fn note_execution(&mut self, id: u32) {
         // Of a text that is not kept, nothing is known.
         self.if_lost.undone = false;
-        self.if_lost.releases = false;
+        self.if_lost.releases = ConnectionRelease::No;
         let again = self.statements.again(self.statements.meant(id));
         if let Some(Again { text, dialect, .. }) = again.cloned() {
             self.note_text(&text, dialect, false);
-            self.if_lost.releases = self.releases(&text);
+            self.if_lost.releases = ConnectionRelease::of(&text, dialect);
         } else {
             self.rows_may_hide = true;
             self.finding = RowsFound::Unseen;

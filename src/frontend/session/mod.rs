@@ -23,7 +23,7 @@ use super::link::close_reason::CloseReason;
 use super::link::guard::LeaseGuard;
 use super::link::pending::Finished;
 use super::link::{Link, LinkEvent};
-use super::locks::call_context::CallContext;
+use super::locks::call_context::{CallContext, text_start};
 use super::locks::owner::{Asked, LockOwner, Locks};
 use super::login::Authenticated;
 use super::observe::need::{Need, Unsettled};
@@ -365,6 +365,9 @@ impl Session {
         self.link.join_next(part.more);
         if scan(&part.packet).setting {
             self.view.note_setting(&part.packet, false);
+        }
+        if let Some(at) = text_start(&part.packet[HEADER..], self.link.capabilities()) {
+            self.link.note_part(&part.packet[HEADER + at..]);
         }
         if part.calls {
             run_text(&mut self.cx(), part.packet).await.map(|_| ())

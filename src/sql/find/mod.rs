@@ -5,5 +5,6 @@ pub mod first_word;
 pub(in crate::sql) mod mentions;
 pub mod prefilter;
 pub mod readings;
+pub mod release;
 pub mod stream;
 pub mod words;

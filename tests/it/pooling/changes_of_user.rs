@@ -1,7 +1,10 @@
 //! COM_CHANGE_USER in sessions that share their connections.
 
-use super::ground::{Ground, Suited, Tenant, pins, pooling, teach};
-use crate::own_server::flavour_of;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::ground::{Ground, Suited, Tenant, options, pins, pooling, teach};
+use crate::own_server::{OwnServer, flavour_of};
 use crate::script::{Flavour, Server};
 use crate::session::Session;
 use crate::stage::{eventually, on_both};
@@ -15,6 +18,7 @@ on_both! {
     a_change_to_a_new_account_is_proved_by_the_nonce_that_the_client_knows
     a_denied_change_of_user_is_the_server_s
     denied_changes_of_user_hinder_no_other_session
+    wrong_passwords_cause_few_looks_at_the_server_s_accounts
     a_change_of_user_teaches_as_a_login_does
 }
 
@@ -143,6 +147,51 @@ fn denied_changes_of_user_hinder_no_other_session(server: &Server) {
     }
     let mut session = ground.session();
     assert_eq!(session.client.change_user(&ground.tenant.account).error(), None);
+    assert_eq!(session.value("SELECT 7").as_deref(), Some("7"));
+}
+
+/// Sessions at once.
+const MANY: u32 = 16;
+
+/// Each may be a new one of the account, which only the server's tables show.
+fn wrong_passwords_cause_few_looks_at_the_server_s_accounts(server: &Server) {
+    if flavour_of(server) == Flavour::MySql {
+        // It does not show what it keeps of passwords.
+        return;
+    }
+    // Proxies of other tests look, too.
+    let own = Arc::new(OwnServer::start(Flavour::MariaDb, options(Flavour::MariaDb)));
+    let mut ground = Ground::before(Suited::alone(&own), MANY, &["--pool-wait", "5s"]);
+    let keeping = Account { keeps_nonce: true, ..ground.tenant.account.clone() };
+    let wrong = Account { password: "another".to_owned(), ..keeping.clone() };
+    let looks = || -> u64 {
+        let sql = "SELECT COALESCE(SUM(count_star),0) FROM performance_schema.events_statements_summary_by_digest \
+                   WHERE digest_text LIKE '%global_priv%' AND digest_text NOT LIKE '%count_star%'";
+        own.server.root().column(sql)[0].parse().expect("a number")
+    };
+    let (before, begun) = (looks(), Instant::now());
+    assert!(before > 0, "they are counted");
+    // The server takes its time with each, so there are many at once.
+    std::thread::scope(|scope| {
+        for _ in 0..MANY {
+            scope.spawn(|| {
+                let mut session = Session::of(ground.proxy.port, &keeping);
+                for _ in 0..3 {
+                    assert_eq!(session.client.change_user(&wrong).error(), Some(1045));
+                }
+            });
+        }
+    });
+    // One that begins each second, one of those that come by themselves, and one for the second that is not over.
+    let seen = looks() - before;
+    let may = begun.elapsed().as_secs() + begun.elapsed().as_secs() / 10 + 2;
+    assert!(seen <= may, "{seen} looks in {:?}", begun.elapsed());
+    // A right one is not kept from being seen.
+    let mut session = Session::of(ground.proxy.port, &keeping);
+    assert_eq!(session.client.change_user(&wrong).error(), Some(1045));
+    ground.tenant.change_password("a new one");
+    let right = Account { keeps_nonce: true, ..ground.tenant.account.clone() };
+    assert_eq!(session.client.change_user(&right).error(), None);
     assert_eq!(session.value("SELECT 7").as_deref(), Some("7"));
 }
 

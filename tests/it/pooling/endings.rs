@@ -7,12 +7,13 @@ use crate::own_server::{OwnServer, flavour_of};
 use crate::script::{Flavour, Server};
 use crate::session::{Session, until_busy};
 use crate::stage::{eventually, on_both};
-use crate::wire::{End, Execute};
+use crate::wire::{End, Execute, Response, Shape};
 
 on_both! {
     a_client_that_vanishes_from_a_transaction_leaves_no_row_lock_and_then_no_lock
     a_client_that_vanishes_from_a_statement_leaves_room
     a_release_ends_the_session_as_on_the_server
+    a_release_among_several_statements_is_as_on_the_server
     sessions_without_a_connection_outlive_a_restart_of_the_server
     sessions_that_hold_locks_outlive_a_restart_of_the_server
     sessions_that_speak_right_after_a_restart_go_on
@@ -73,6 +74,87 @@ fn a_release_ends_the_session_as_on_the_server(server: &Server) {
                 waiter.gets_it();
                 waiter.unlock(text);
             }
+        }
+    }
+}
+
+/// What the client gets: packets, and how its session ends.
+fn ending(mut session: Session, text: &str) -> Vec<String> {
+    let response = session.client.query(text.as_bytes());
+    let shown = |response: &Response| {
+        let packets = response
+            .packets
+            .iter()
+            .map(|packet| format!("{:?} {:02x?}", packet.kind, packet.payload));
+        let end = format!("{:?}", response.end);
+        packets.chain([end]).collect::<Vec<_>>()
+    };
+    let mut said = shown(&response);
+    if response.end == End::Complete {
+        session.client.send_query(b"SELECT 7", &[]);
+        said.extend(shown(&session.client.read_response(Shape::Query)));
+    }
+    said
+}
+
+fn a_release_among_several_statements_is_as_on_the_server(server: &Server) {
+    let ground = Ground::new(server, 2, &["--idle-keep", "50ms"]);
+    let schema = &ground.tenant.database.name;
+    ground.server().root().run(&format!("CREATE PROCEDURE {schema}.p() COMMIT RELEASE"));
+    let mut texts = vec![
+        "COMMIT RELEASE; SELECT 1",
+        "SELECT 1; COMMIT RELEASE",
+        "SELECT 1; SELECT 2; ROLLBACK AND NO CHAIN RELEASE; ",
+        "SET completion_type = 'RELEASE'; COMMIT",
+        "SET completion_type = 'RELEASE'; COMMIT; SELECT 1",
+        "SET completion_type = 'RELEASE'; COMMIT NO RELEASE; SELECT 1",
+        "SELECT 1; COMMIT",
+        "COMMIT RELEASE; nonsense",
+        "nonsense; COMMIT RELEASE",
+        "COMMIT -- a comment\n RELEASE",
+        "COMMIT /*! RELEASE */",
+        "DO GET_LOCK('k', 0); COMMIT RELEASE",
+        "DO GET_LOCK('k', 0); COMMIT RELEASE; SELECT 1",
+        "COMMIT RELEASE; DO GET_LOCK('k', 0)",
+        "SELECT 1; DO RELEASE_LOCK('k'); SELECT 2; ROLLBACK RELEASE",
+        "PREPARE s FROM 'COMMIT RELEASE'; EXECUTE s",
+        "PREPARE s FROM 'COMMIT RELEASE'; EXECUTE s; SELECT 1",
+        "CALL p()",
+        "CALL p(); SELECT 1",
+        "SELECT 1; CALL p()",
+    ];
+    if flavour_of(server) == Flavour::MariaDb {
+        texts.extend([
+            "EXECUTE IMMEDIATE 'ROLLBACK RELEASE'",
+            "BEGIN NOT ATOMIC COMMIT RELEASE; END",
+        ]);
+    }
+    for text in texts {
+        let begun = |port: u16| {
+            let mut session = Session::of(port, &ground.tenant.account);
+            assert_eq!(session.client.set_option(0).error(), None);
+            session.run("BEGIN");
+            session
+        };
+        let direct = ending(begun(ground.server().port), text);
+        let proxied = ending(begun(ground.proxy.port), text);
+        assert_eq!(proxied, direct, "{text}");
+        // Nothing of it stays.
+        let mut other = ground.session();
+        other.ask_for("k");
+        other.gets_it();
+        other.unlock("k");
+    }
+    // By itself, prepared in SQL before.
+    for port in [ground.server().port, ground.proxy.port] {
+        for text in ["EXECUTE s", "SELECT 1; EXECUTE s"] {
+            let mut session = Session::of(port, &ground.tenant.account);
+            assert_eq!(session.client.set_option(0).error(), None);
+            session.run("PREPARE s FROM 'ROLLBACK RELEASE'");
+            session.run("BEGIN");
+            assert_eq!(session.client.query(text.as_bytes()).error(), None, "{text}");
+            let end = session.client.read_until_closed();
+            assert_eq!((end.error(), end.end), (None, End::Closed), "{text}");
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::script::Server;
 use crate::session::{Session, account};
 use crate::stage::{eventually, on_both};
 use crate::wire::response::ErrPacket;
-use crate::wire::{End, Execute, Response, Shape, render};
+use crate::wire::{End, Execute, Param, Response, Shape, render};
 
 on_both! {
     a_kill_ends_a_session_without_a_connection
@@ -16,6 +16,9 @@ on_both! {
     a_kill_query_ends_a_wait_for_a_connection
     the_server_judges_who_may_kill_a_session_without_a_connection
     a_prepared_kill_takes_a_session_s_id
+    a_kill_takes_an_id_that_the_server_computes
+    an_id_that_is_no_session_s_ends_nobody
+    a_kill_by_a_parameter_takes_the_server_s_ids
     a_kill_of_itself_ends_the_session_as_on_the_server
     com_process_kill_takes_a_session_s_id_where_the_server_knows_the_command
 }
@@ -74,8 +77,148 @@ fn a_prepared_kill_takes_a_session_s_id(server: &Server) {
     }
 }
 
+/// Expressions whose value is the id `%`.
+const IDS: [&str; 9] = [
+    "@x",
+    "@x + 0",
+    "(@x)",
+    "'%'",
+    "(SELECT %)",
+    "(SELECT @x)",
+    "CAST('%' AS UNSIGNED)",
+    "%.0",
+    "CONNECTION_ID() - CONNECTION_ID() + @@pseudo_thread_id - @@session.pseudo_thread_id + %",
+];
+
+/// Numbers differ between server and proxy.
+fn without_numbers(text: &str) -> String {
+    let sign = |c: char| if c.is_ascii_digit() { '#' } else { c };
+    let mut signs: Vec<char> = text.chars().map(sign).collect();
+    signs.dedup_by(|a, b| *a == '#' && *b == '#');
+    signs.into_iter().collect()
+}
+
+/// An error without the ids in it.
+fn outcome(response: &Response) -> String {
+    match response.error() {
+        Some(_) => without_numbers(&format!("{:?}", error(response))),
+        None => render::summary(response),
+    }
+}
+
+fn a_kill_takes_an_id_that_the_server_computes(server: &Server) {
+    let ground = Ground::new(server, 4, &["--idle-keep", "50ms"]);
+    let ways = IDS.iter().flat_map(|id| ["", "CONNECTION ", "QUERY "].map(|kind| (*id, kind)));
+    for (nth, (id, kind)) in ways.enumerate() {
+        let prepared = nth % 2 == 1;
+        let [direct, proxied] = [ground.server().port, ground.proxy.port].map(|port| {
+            let of = || Session::of(port, &ground.tenant.account);
+            let (mut victim, mut killer) = (of(), of());
+            let number = victim.id().to_string();
+            victim.run("SET @y = 5");
+            killer.run(&format!("SET @x = {number}"));
+            let text = format!("KILL {kind}{}", id.replace('%', &number));
+            let answer = if prepared {
+                let kill = killer.client.prepare(text.as_bytes());
+                match kill.statement_id() {
+                    Some(kill) => killer.client.execute(kill, &Execute::default()),
+                    None => kill,
+                }
+            } else {
+                killer.client.query(text.as_bytes())
+            };
+            let ends = answer.error().is_none() && kind != "QUERY ";
+            if ends {
+                assert_eq!(victim.last_words().map(|error| error.code), None, "{text}");
+            } else {
+                assert_eq!(victim.value("SELECT @y").as_deref(), Some("5"), "{text}");
+            }
+            (outcome(&answer), ends)
+        });
+        assert_eq!(proxied, direct, "KILL {kind}{id}, prepared: {prepared}");
+    }
+}
+
+fn an_id_that_is_no_session_s_ends_nobody(server: &Server) {
+    let ground = Ground::new(server, 4, &["--idle-keep", "1h"]);
+    // Their connections have ids that are not far from each other.
+    let mut others: Vec<Session> = (0..3).map(|_| ground.session()).collect();
+    for session in &mut others {
+        session.run("SET @y = 5");
+    }
+    for id in [
+        "CONNECTION_ID() + 500000000",
+        "@@pseudo_thread_id + 500000000",
+        "@nothing",
+        "NULL",
+        "-5",
+        "'no number'",
+        "no_column",
+        "(SELECT MAX(id) FROM information_schema.processlist)",
+        "1 FROM DUAL",
+        "5 AS id",
+        "5 LIMIT 1",
+        "SELECT 5",
+        "(SELECT 5, 6)",
+        "(@z := CONNECTION_ID() + 500000000)",
+    ] {
+        let [direct, proxied] = [ground.server().port, ground.proxy.port].map(|port| {
+            let mut killer = Session::of(port, &ground.tenant.account);
+            outcome(&killer.client.query(format!("KILL {id}").as_bytes()))
+        });
+        assert_eq!(proxied, direct, "KILL {id}");
+        for session in &mut others {
+            assert_eq!(session.value("SELECT @y").as_deref(), Some("5"), "KILL {id}");
+        }
+    }
+    // At the server they may be next to each other's.
+    for id in (1..5)
+        .flat_map(|n| [format!("CONNECTION_ID() + {n}"), format!("(@z := CONNECTION_ID() + {n})")])
+    {
+        let mut killer = ground.session();
+        let answer = killer.client.query(format!("KILL {id}").as_bytes());
+        assert_eq!(error(&answer).0, 1094, "KILL {id}");
+        for session in &mut others {
+            assert_eq!(session.value("SELECT @y").as_deref(), Some("5"), "KILL {id}");
+        }
+    }
+    // Of itself it ends the statement alone.
+    let [direct, proxied] = [ground.server().port, ground.proxy.port].map(|port| {
+        let mut killer = Session::of(port, &ground.tenant.account);
+        let answer = killer.client.query(b"KILL QUERY CONNECTION_ID()");
+        assert_eq!(killer.value("SELECT 7").as_deref(), Some("7"));
+        outcome(&answer)
+    });
+    assert_eq!(proxied, direct);
+}
+
+fn a_kill_by_a_parameter_takes_the_server_s_ids(server: &Server) {
+    let ground = Ground::new(server, 2, &[]);
+    let (mut victim, mut killer) = (ground.session(), ground.session());
+    assert_eq!(killer.client.set_option(0).error(), None);
+    let unknown = |id: &str| (1094, format!("Unknown thread id: {id}"));
+    let id = victim.id().to_string();
+    let several = killer.client.query(format!("DO 1; KILL {id}").as_bytes());
+    assert_eq!(error(&several), unknown(&id));
+    let mut direct = Session::of(ground.server().port, &ground.tenant.account);
+    let [direct, prepared] = [&mut direct, &mut killer].map(|s| s.client.prepare(b"KILL ?"));
+    assert_eq!(direct.error(), prepared.error(), "MySQL cannot prepare it");
+    if let Some(kill) = prepared.statement_id() {
+        let number = Execute { params: vec![Param::ULongLong(victim.id())], ..Execute::default() };
+        assert_eq!(error(&killer.client.execute(kill, &number)), unknown(&id));
+    }
+    assert_eq!(victim.value("SELECT 7").as_deref(), Some("7"));
+}
+
 /// Ways in which a session kills itself.
-const ITSELF: [&str; 3] = ["KILL CONNECTION_ID()", "kill connection connection_id ( );", "KILL %"];
+const ITSELF: [&str; 6] = [
+    "KILL CONNECTION_ID()",
+    "kill connection connection_id ( );",
+    "KILL %",
+    "KILL @@pseudo_thread_id",
+    "KILL CONNECTION (SELECT CONNECTION_ID())",
+    "KILL CONNECTION_ID() + 0",
+];
 
 fn a_kill_of_itself_ends_the_session_as_on_the_server(server: &Server) {
     let ground = Ground::new(server, 2, &["--idle-keep", "50ms"]);

@@ -4,14 +4,9 @@
 //! C library, do not read the nonce that they are asked by: they answer by that of their login. A session with shared
 //! connections may be on another one by then.
 
-use std::time::Duration;
-
 use super::{Exchange, Learning};
-use crate::backend::learned::Proven;
+use crate::backend::proven::Proven;
 use crate::protocol::recover::Scheme;
-
-/// How long a look at the server's accounts may take.
-const READ: Duration = Duration::from_secs(2);
 
 /// What such a client has said, and knows.
 #[derive(Default)]
@@ -35,17 +30,21 @@ impl<'a> Exchange<'a> {
         let repeats = !answer.is_empty() && answer == self.first.answer;
         let Some(nonce) = self.first.nonce.filter(|_| repeats) else { return answer };
         let Some(Learning { secrets, user }) = self.lesson.learning() else { return answer };
-        let known = || match secrets.recognise(user, &self.method.plugin, nonce, &answer) {
-            Some(Proven::Hashed(Scheme::Native, hash)) => {
-                Scheme::Native.answer(&hash, &self.method.nonce)
+        let known = || {
+            let to = &self.method.nonce;
+            let proven = secrets.recognise(user, &self.method.plugin, nonce, &answer);
+            if let Some(Proven::Hashed(Scheme::Native, hash)) = proven {
+                return Scheme::Native.answer(&hash, to);
             }
-            _ => None,
+            let scheme = Scheme::of_plugin(&self.method.plugin)?;
+            let native = scheme == Scheme::Native;
+            native.then(|| secrets.answer_again(user, scheme, (nonce, &answer), to)).flatten()
         };
         if let Some(known) = known() {
             return known;
         }
         // The account, or its password, may be a new one.
-        secrets.verifier_reads().again(READ).await;
+        secrets.verifier_reads().again().await;
         known().unwrap_or(answer)
     }
 }

@@ -83,7 +83,7 @@ async fn encrypted() -> (Leg, Leg) {
 
 fn secrets(policy: LearnPasswords) -> LearnedSecrets {
     let counter = IntCounter::new("unlocked", "of a test").expect("a counter");
-    LearnedSecrets::new(policy, counter).expect("a key")
+    LearnedSecrets::new(policy, counter.clone(), counter).expect("a key")
 }
 
 /// One login with `caching_sha2_password`. The proof is learned, as callers do.

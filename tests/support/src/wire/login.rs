@@ -16,6 +16,7 @@ use super::wrap::Wrap;
 
 const NATIVE: &[u8] = b"mysql_native_password";
 const CACHING_SHA2: &[u8] = b"caching_sha2_password";
+const ED25519: &[u8] = b"client_ed25519";
 const SHA256: &[u8] = b"sha256_password";
 const CLEAR: &[u8] = b"mysql_clear_password";
 /// Among MariaDB's extended capabilities.
@@ -243,7 +244,12 @@ pub fn change_user_body(account: &Account, greeting: &Greeting, capabilities: u3
 fn method(payload: &[u8]) -> Option<(&[u8], Vec<u8>)> {
     let mut c = Cursor(payload.strip_prefix(&[0xfe])?);
     let plugin = c.nul_bytes();
-    Some((plugin, c.0.strip_suffix(&[0]).unwrap_or(c.0).to_vec()))
+    let nonce = match plugin {
+        // It may end with any byte.
+        ED25519 => c.0.get(..32)?,
+        _ => c.0.strip_suffix(&[0]).unwrap_or(c.0),
+    };
+    Some((plugin, nonce.to_vec()))
 }
 
 /// Answers the server's authentication packets until it says OK or ERR; with `keeps_nonce` by the nonce of the greeting
@@ -302,6 +308,8 @@ fn proof(plugin: &[u8], salt: &[u8], password: &[u8]) -> Vec<u8> {
         scramble::scramble_native(salt, password).map(Vec::from).unwrap_or_default()
     } else if plugin == CACHING_SHA2 {
         scramble::scramble_sha256(salt, password).map(Vec::from).unwrap_or_default()
+    } else if plugin == ED25519 {
+        scramble::create_response_for_ed25519(password, salt).to_vec()
     } else {
         Vec::new()
     }
