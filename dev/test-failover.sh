@@ -2,7 +2,7 @@
 # A lock that is held through a failover, on the topologies of dev/topology.sh, with two proxies whose lists of
 # servers are in opposite order:
 #
-#   dev/test-failover.sh [--quick] [--loopback] [--lease TIME] [--timeline] [NAME[:STEP]...]
+#   dev/test-failover.sh [--quick] [--loopback] [--lease TIME] [--timeline] [--figures FILE] [NAME[:STEP]...]
 #
 # agree   the proxies stay with one writer, in one epoch, for 60 s
 # crash   SIGKILL of the writer
@@ -17,7 +17,8 @@
 #
 # A client of one proxy has the lock, a rival of the other one tries to get it all the time: it must never get it while the first one
 # has it, and gets it after the release. The figures are of this machine. --timeline
-# adds the log of the holder's proxy. The program is built unless LOCKSTEAD_BIN names one.
+# adds the log of the holder's proxy, --figures a line to a file for each planned switch and each SIGKILL: seconds until writes, and from then on
+# until the rival's first answer, the holder's, and another lock. The program is built unless LOCKSTEAD_BIN names one.
 set -euo pipefail
 # shellcheck source=dev/common.sh
 . "$(dirname "$0")/common.sh"
@@ -130,6 +131,8 @@ keep() {
   [ -z "$(answered 0 '^1')" ] || die "$what: the rival has got the lock"
   [ "$(mine)" = mine ] || die "$what: the lock should be held still"
   say "  $what: writes after $(since "$began" "$first"); from then on: the rival's first answer $(since "$first" "$at"), the holder's $(since "$first" "$held"), another lock $(since "$first" "$(cat "$tmp/granted")"); mode $(mode)"
+  [ -z "$figures" ] || printf '%s\t%s\t%s\t%s\n' "$(seconds "$began" "$first")" "$(seconds "$first" "$at")" \
+    "$(seconds "$first" "$held")" "$(seconds "$first" "$(cat "$tmp/granted")")" >>"$figures"
   [ -z "$timeline" ] || tell_timeline "$began"
   [ "$(tell holder "SELECT RELEASE_LOCK('k');")" = 1 ] || die 'no release'
   waited 20 'the rival gets the lock after its release' answered 0 '^1' >/dev/null
@@ -289,11 +292,12 @@ test_one() {
   topology down
 }
 
-options=() names=() timeline=''
+options=() names=() timeline='' figures=''
 while [ $# -gt 0 ]; do
   case $1 in
   --timeline) timeline=yes ;;
   --lease) lease=$2 && shift ;;
+  --figures) figures=$2 && shift ;;
   --*) options+=("$1") ;;
   *) names+=("$1") ;;
   esac

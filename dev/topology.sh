@@ -57,7 +57,10 @@ topology_up() {
   fi
   [ ! -e "$folder/kind" ] || topology_down
   [ ! -e "$folder" ] || [ -z "$(ls -A "$folder")" ] || die "$folder is something else"
-  if [ "$kind" = galera ]; then "$dev/install.sh" mariadb galera; else "$dev/install.sh" "$flavour"; fi
+  local needed=("$flavour")
+  [ "$kind" != galera ] || needed+=(galera)
+  # These would make it fetch the client alone.
+  env -u LOCKSTEAD_TEST_MYSQL -u LOCKSTEAD_TEST_MARIADB "$dev/install.sh" "${needed[@]}"
   mkdir -p "$folder"
   folder=$(cd "$folder" && pwd -P)
   printf '%s\n' "$kind" >"$folder/kind"

@@ -17,7 +17,7 @@ use lockstead_support::session::account;
 
 use self::clients::{Clients, Holder};
 use self::storm::{Storm, Story};
-use self::topology::Topology;
+use self::topology::Trio;
 use crate::check::{Rest, Violation, check, costly_failovers, leaks};
 use crate::fleet::{Node, Options};
 use crate::history::{Events, History, now};
@@ -160,13 +160,13 @@ fn summary(stories: &[Story], events: &Events) -> String {
 
 /// Servers, proxies and accounts.
 struct Ground {
-    topology: Arc<Topology>,
+    topology: Arc<Trio>,
     clients: Clients,
 }
 
 impl Ground {
     fn set(flavour: Flavour) -> Self {
-        let topology = Arc::new(Topology::up(flavour));
+        let topology = Arc::new(Trio::up(flavour));
         let mut root = topology.primary().root();
         create_accounts(&mut root, flavour);
         let table = counters(|sql| drop(root.run(sql)));

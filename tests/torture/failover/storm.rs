@@ -11,7 +11,7 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 
 use super::clients::{Clients, outlive};
-use super::topology::Topology;
+use super::topology::Trio;
 use crate::fleet::Node;
 use crate::history::{Fault, now};
 use crate::session::{Broken, Session};
@@ -67,7 +67,7 @@ pub(crate) struct Story {
 }
 
 pub(crate) struct Storm {
-    topology: Arc<Topology>,
+    topology: Arc<Trio>,
     clients: Clients,
     lease: Duration,
     random: StdRng,
@@ -84,12 +84,7 @@ struct Contest {
 }
 
 impl Storm {
-    pub(crate) fn new(
-        topology: &Arc<Topology>,
-        clients: &Clients,
-        lease: Duration,
-        seed: u64,
-    ) -> Self {
+    pub(crate) fn new(topology: &Arc<Trio>, clients: &Clients, lease: Duration, seed: u64) -> Self {
         Self {
             topology: Arc::clone(topology),
             clients: clients.clone(),
