@@ -6,6 +6,7 @@
 #
 # agree   the proxies stay with one writer, in one epoch, for 60 s
 # crash   SIGKILL of the writer
+# kept    the same, without the time until new locks are granted: only that the lock is held on, and the rival is told so
 # switch  planned
 # prepared  planned, after `lockstead drain-primary` at both proxies: clients that write all the time get no error
 # eventual  group_replication_consistency=EVENTUAL is refused, and counts no more when it is set back
@@ -111,25 +112,15 @@ begin_contest() {
 
 # keep WHAT COMMAND...: the command gives the topology another writer; the lock stays.
 keep() {
-  local what=$1 epoch began first held=0 at deadline
+  local what=$1 began first held at
   shift
   begin_contest
-  epoch=$(of 4 lockstead_epoch)
-  began=$(now)
   group newcomer_after
-  "$@"
-  [ ! -e "$folder/lost-at" ] || began=$(cat "$folder/lost-at")
-  deadline=$((SECONDS + 90))
-  until [ "$(mine)" = mine ] && [ "$(of 4 lockstead_epoch)" != "$epoch" ]; do
-    [ $SECONDS -lt $deadline ] || die "$what: the holder does not go on: $(tail -n 3 "$tmp/holder.out")"
-    sleep 0.1
-  done
-  held=$(now)
+  pass_on "$@"
   waited 90 'another lock is granted' cat_granted >/dev/null
   first=$(resumed "$began")
   at=$(waited 30 'the rival is answered again' answered "$first")
-  [ -z "$(answered 0 '^1')" ] || die "$what: the rival has got the lock"
-  [ "$(mine)" = mine ] || die "$what: the lock should be held still"
+  still_mine
   say "  $what: writes after $(since "$began" "$first"); from then on: the rival's first answer $(since "$first" "$at"), the holder's $(since "$first" "$held"), another lock $(since "$first" "$(cat "$tmp/granted")"); mode $(mode)"
   [ -z "$figures" ] || printf '%s\t%s\t%s\t%s\n' "$(seconds "$began" "$first")" "$(seconds "$first" "$at")" \
     "$(seconds "$first" "$held")" "$(seconds "$first" "$(cat "$tmp/granted")")" >>"$figures"
@@ -138,6 +129,36 @@ keep() {
   waited 20 'the rival gets the lock after its release' answered 0 '^1' >/dev/null
   [ "$(of 5 lockstead_epoch)" = "$(of 4 lockstead_epoch)" ] || die 'one epoch'
   follow_theirs
+  end_clients 2
+}
+
+# pass_on COMMAND...: the command gives the topology another writer, and the holder goes on. Sets $began and $held.
+pass_on() {
+  local epoch deadline
+  epoch=$(of 4 lockstead_epoch)
+  began=$(now)
+  "$@"
+  [ ! -e "$folder/lost-at" ] || began=$(cat "$folder/lost-at")
+  deadline=$((SECONDS + 90))
+  until [ "$(mine)" = mine ] && [ "$(of 4 lockstead_epoch)" != "$epoch" ]; do
+    [ $SECONDS -lt $deadline ] || die "$what: the holder does not go on: $(tail -n 3 "$tmp/holder.out")"
+    sleep 0.1
+  done
+  held=$(now)
+}
+
+still_mine() {
+  [ -z "$(answered 0 '^1')" ] || die "$what: the rival has got the lock"
+  [ "$(mine)" = mine ] || die "$what: the lock should be held still"
+}
+
+test_kept() {
+  local what='SIGKILL, the lock is kept' began held at
+  begin_contest
+  pass_on topology crash
+  at=$(waited 60 'the rival is refused again' answered "$held" '^0')
+  still_mine
+  say "  $what: the holder goes on after $(since "$began" "$held"), the rival is refused after $(since "$began" "$at"); mode $(mode)"
   end_clients 2
 }
 
@@ -279,6 +300,7 @@ test_one() {
     prepared) test_prepared ;;
     switch) keep 'planned switch' topology switch ;;
     crash) keep SIGKILL topology crash ;;
+    kept) test_kept ;;
     cut) test_cut ;;
     cut-in) test_cut in ;;
     cut-out) test_cut out ;;
