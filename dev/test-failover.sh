@@ -75,7 +75,8 @@ mine() { tell holder "SELECT IF(IS_USED_LOCK('k') = CONNECTION_ID(), 'mine', 'no
 # The rival's first answer after TIME; with ANSWER, its first such answer.
 answered() { awk -v t="$1" -v a="${2:-.}" '$1 > t && $2 != "no" && $2 ~ a { print $1; exit }' "$tmp/rival"; }
 
-# resumed TIME: when writes went on after it. Where all nodes take them, at the end of the longest time without one.
+# resumed TIME: when writes went on after it. Where all nodes take them, at the end of the longest time without one, which is over
+# when the holder goes on.
 resumed() {
   case $name in
   gr-multi | galera) ;;
@@ -84,6 +85,7 @@ resumed() {
     return
     ;;
   esac
+  taken_after "$held" >/dev/null
   { printf '%s\n' "$1"; cat "$tmp"/taken-* 2>/dev/null || true; } | sort -n |
     awk -v t="$1" '$1 >= t { if (last && $1 - last > most) { most = $1 - last; end = $1 } last = $1 } END { print end }'
 }
