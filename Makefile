@@ -56,7 +56,7 @@ test-docs: ## every command in README.md and docs/, against a private server and
 torture: ## random faults against private servers for minutes; ARGS=[SECONDS [SEED]]
 	@dev/torture.sh $(ARGS)
 
-torture-failover: ## a primary that dies again and again, with a lost tail: no lock may have two holders; ARGS=[--mutant RULE] [mysql] [mariadb] [FAILOVERS]
+torture-failover: ## a primary that dies again and again, with a lost tail: no lock may have two holders; ARGS=[--alone] [--mutant RULE] [mysql] [mariadb] [FAILOVERS]
 	@dev/torture-failover.sh $(ARGS)
 
 mutants: ## leave rules of the lock engine out, one at a time: a checker must notice

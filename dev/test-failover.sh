@@ -2,10 +2,11 @@
 # A lock that is held through a failover, on the topologies of dev/topology.sh, with two proxies whose lists of
 # servers are in opposite order:
 #
-#   dev/test-failover.sh [--quick] [--loopback] [--lease TIME] [--timeline] [NAME[:STEP]...]
+#   dev/test-failover.sh [--quick] [--loopback] [--lease TIME] [--timeline] [--figures FILE] [NAME[:STEP]...]
 #
 # agree   the proxies stay with one writer, in one epoch, for 60 s
 # crash   SIGKILL of the writer
+# kept    the same, without the time until new locks are granted: only that the lock is held on, and the rival is told so
 # switch  planned
 # prepared  planned, after `lockstead drain-primary` at both proxies: clients that write all the time get no error
 # eventual  group_replication_consistency=EVENTUAL is refused, and counts no more when it is set back
@@ -17,7 +18,8 @@
 #
 # A client of one proxy has the lock, a rival of the other one tries to get it all the time: it must never get it while the first one
 # has it, and gets it after the release. The figures are of this machine. --timeline
-# adds the log of the holder's proxy. The program is built unless LOCKSTEAD_BIN names one.
+# adds the log of the holder's proxy, --figures a line to a file for each planned switch and each SIGKILL: seconds until writes, and from then on
+# until the rival's first answer, the holder's, and another lock. The program is built unless LOCKSTEAD_BIN names one.
 set -euo pipefail
 # shellcheck source=dev/common.sh
 . "$(dirname "$0")/common.sh"
@@ -73,7 +75,8 @@ mine() { tell holder "SELECT IF(IS_USED_LOCK('k') = CONNECTION_ID(), 'mine', 'no
 # The rival's first answer after TIME; with ANSWER, its first such answer.
 answered() { awk -v t="$1" -v a="${2:-.}" '$1 > t && $2 != "no" && $2 ~ a { print $1; exit }' "$tmp/rival"; }
 
-# resumed TIME: when writes went on after it. Where all nodes take them, at the end of the longest time without one.
+# resumed TIME: when writes went on after it. Where all nodes take them, at the end of the longest time without one, which is over
+# when the holder goes on.
 resumed() {
   case $name in
   gr-multi | galera) ;;
@@ -82,6 +85,7 @@ resumed() {
     return
     ;;
   esac
+  taken_after "$held" >/dev/null
   { printf '%s\n' "$1"; cat "$tmp"/taken-* 2>/dev/null || true; } | sort -n |
     awk -v t="$1" '$1 >= t { if (last && $1 - last > most) { most = $1 - last; end = $1 } last = $1 } END { print end }'
 }
@@ -110,12 +114,31 @@ begin_contest() {
 
 # keep WHAT COMMAND...: the command gives the topology another writer; the lock stays.
 keep() {
-  local what=$1 epoch began first held=0 at deadline
+  local what=$1 began first held at
   shift
   begin_contest
+  group newcomer_after
+  pass_on "$@"
+  waited 90 'another lock is granted' cat_granted >/dev/null
+  first=$(resumed "$began")
+  at=$(waited 30 'the rival is answered again' answered "$first")
+  still_mine
+  say "  $what: writes after $(since "$began" "$first"); from then on: the rival's first answer $(since "$first" "$at"), the holder's $(since "$first" "$held"), another lock $(since "$first" "$(cat "$tmp/granted")"); mode $(mode)"
+  [ -z "$figures" ] || printf '%s\t%s\t%s\t%s\n' "$(seconds "$began" "$first")" "$(seconds "$first" "$at")" \
+    "$(seconds "$first" "$held")" "$(seconds "$first" "$(cat "$tmp/granted")")" >>"$figures"
+  [ -z "$timeline" ] || tell_timeline "$began"
+  [ "$(tell holder "SELECT RELEASE_LOCK('k');")" = 1 ] || die 'no release'
+  waited 20 'the rival gets the lock after its release' answered 0 '^1' >/dev/null
+  [ "$(of 5 lockstead_epoch)" = "$(of 4 lockstead_epoch)" ] || die 'one epoch'
+  follow_theirs
+  end_clients 2
+}
+
+# pass_on COMMAND...: the command gives the topology another writer, and the holder goes on. Sets $began and $held.
+pass_on() {
+  local epoch deadline
   epoch=$(of 4 lockstead_epoch)
   began=$(now)
-  group newcomer_after
   "$@"
   [ ! -e "$folder/lost-at" ] || began=$(cat "$folder/lost-at")
   deadline=$((SECONDS + 90))
@@ -124,17 +147,20 @@ keep() {
     sleep 0.1
   done
   held=$(now)
-  waited 90 'another lock is granted' cat_granted >/dev/null
-  first=$(resumed "$began")
-  at=$(waited 30 'the rival is answered again' answered "$first")
+}
+
+still_mine() {
   [ -z "$(answered 0 '^1')" ] || die "$what: the rival has got the lock"
   [ "$(mine)" = mine ] || die "$what: the lock should be held still"
-  say "  $what: writes after $(since "$began" "$first"); from then on: the rival's first answer $(since "$first" "$at"), the holder's $(since "$first" "$held"), another lock $(since "$first" "$(cat "$tmp/granted")"); mode $(mode)"
-  [ -z "$timeline" ] || tell_timeline "$began"
-  [ "$(tell holder "SELECT RELEASE_LOCK('k');")" = 1 ] || die 'no release'
-  waited 20 'the rival gets the lock after its release' answered 0 '^1' >/dev/null
-  [ "$(of 5 lockstead_epoch)" = "$(of 4 lockstead_epoch)" ] || die 'one epoch'
-  follow_theirs
+}
+
+test_kept() {
+  local what='SIGKILL, the lock is kept' began held at
+  begin_contest
+  pass_on topology crash
+  at=$(waited 60 'the rival is refused again' answered "$held" '^0')
+  still_mine
+  say "  $what: the holder goes on after $(since "$began" "$held"), the rival is refused after $(since "$began" "$at"); mode $(mode)"
   end_clients 2
 }
 
@@ -276,6 +302,7 @@ test_one() {
     prepared) test_prepared ;;
     switch) keep 'planned switch' topology switch ;;
     crash) keep SIGKILL topology crash ;;
+    kept) test_kept ;;
     cut) test_cut ;;
     cut-in) test_cut in ;;
     cut-out) test_cut out ;;
@@ -289,11 +316,12 @@ test_one() {
   topology down
 }
 
-options=() names=() timeline=''
+options=() names=() timeline='' figures=''
 while [ $# -gt 0 ]; do
   case $1 in
   --timeline) timeline=yes ;;
   --lease) lease=$2 && shift ;;
+  --figures) figures=$2 && shift ;;
   --*) options+=("$1") ;;
   *) names+=("$1") ;;
   esac

@@ -8,7 +8,7 @@
 # $LOCKSTEAD_DEV_DIR/server.sh. LOCKSTEAD_TEST_ARGS are arguments of cargo test that choose
 # what is built and run. Exits with the test runner's status.
 #
-# Without arguments, what needs no server runs first, then the scripts and tests/it at once.
+# Without arguments, what needs no server runs first, then the scripts, tests/it and a failover of each topology at once.
 set -euo pipefail
 
 # Each server writes hundreds of megabytes: into memory, if there is much of it.
@@ -58,13 +58,13 @@ group cargo test --package lockstead-model
 wait "$pid"
 
 # Then the rest at once, in parts, whose output follows part by part.
-parts=(scripts servers)
+parts=(topologies scripts servers)
 declare -A part
-# part NAME ARGUMENT...: starts a part.
+# part NAME COMMAND...: starts a part.
 part() {
   local name=$1
   shift
-  group cargo test "$@" >"$tmp/$name.log" 2>&1
+  group "$@" >"$tmp/$name.log" 2>&1
   part[$name]=$pid
 }
 others=()
@@ -82,7 +82,10 @@ slow=(
   takeover turns unlisted upgrade vanished windows witnesses writers
 )
 left_out=()
+# Three servers each, so one after the other, or one a change.
+topologies=(async-mysql semisync-mysql gr-single gr-multi async-mariadb galera)
 if [ -n "${LOCKSTEAD_TURN:-}" ]; then
+  topologies=("${topologies[LOCKSTEAD_TURN % ${#topologies[@]}]}")
   flavours=(mysql mariadb)
   for i in "${!slow[@]}"; do
     file=${slow[i]}
@@ -90,8 +93,11 @@ if [ -n "${LOCKSTEAD_TURN:-}" ]; then
     left_out+=(--skip "${file//\//::}::${flavours[(LOCKSTEAD_TURN + i) % 2]}::")
   done
 fi
-part scripts --test differential "${others[@]}" -- --test-threads=7
-part servers --test it -- --test-threads=6 "${left_out[@]}"
+# The lease is far longer than a failover, also beside all the other tests.
+part topologies env "LOCKSTEAD_BIN=${LOCKSTEAD_BIN:-${CARGO_TARGET_DIR:-target}/debug/lockstead}" \
+  "$dev/test-failover.sh" --quick --loopback --lease 40s "${topologies[@]/%/:kept}"
+part scripts cargo test --test differential "${others[@]}" -- --test-threads=7
+part servers cargo test --test it -- --test-threads=6 "${left_out[@]}"
 
 status=0
 for name in "${parts[@]}"; do

@@ -12,6 +12,8 @@
 #                    long before it, so that the last transactions are lost with it
 #          return    SIGKILL of the writer; the one that was lost before it comes back as it was then, and is
 #                    the writer: what happened in between is lost. For async-mysql and async-mariadb
+#          abandon   another node becomes the writer, and the others follow it; the writer before is left alone, and goes
+#                    on taking writes until rejoin. For async-mysql and async-mariadb
 #          failover  what a failover tool does when the writer is lost, or, where the nodes do it
 #                    themselves, waits until they have
 #          cut       cuts the writer from the others; --node NODE: that node;
@@ -57,7 +59,10 @@ topology_up() {
   fi
   [ ! -e "$folder/kind" ] || topology_down
   [ ! -e "$folder" ] || [ -z "$(ls -A "$folder")" ] || die "$folder is something else"
-  if [ "$kind" = galera ]; then "$dev/install.sh" mariadb galera; else "$dev/install.sh" "$flavour"; fi
+  local needed=("$flavour")
+  [ "$kind" != galera ] || needed+=(galera)
+  # These would make it fetch the client alone.
+  env -u LOCKSTEAD_TEST_MYSQL -u LOCKSTEAD_TEST_MARIADB "$dev/install.sh" "${needed[@]}"
   mkdir -p "$folder"
   folder=$(cd "$folder" && pwd -P)
   printf '%s\n' "$kind" >"$folder/kind"
@@ -119,9 +124,23 @@ topology_crash() {
   say "node $from is killed; the writer is node $(writer)"
 }
 
+# loses: whether a writer can be replaced without its doing.
+loses() { case $kind in async-*) ;; *) die "$kind does not lose what its writer has acknowledged" ;; esac; }
+
+topology_abandon() {
+  local from
+  loses
+  from=$(writer)
+  pid_of "$from" >/dev/null || die "the writer, node $from, does not run"
+  lose "$from"
+  fail_over "$from"
+  : >"$folder/unfenced$from"
+  say "the writer is node $(writer); node $from takes writes beside it"
+}
+
 topology_return() {
   local from to n
-  case $kind in async-*) ;; *) die "$kind does not lose what its writer has acknowledged" ;; esac
+  loses
   from=$(writer)
   to=$(cat "$folder/lost" 2>/dev/null) || die 'no writer was lost before'
   ! pid_of "$to" >/dev/null || die "node $to runs: it is not as it was then"
@@ -277,7 +296,7 @@ case $folder in /*) ;; *) folder=$PWD/$folder ;; esac
 
 case $command in
 up | down) "topology_$command" ;;
-switch | crash | return | failover | cut | heal | rejoin | status)
+switch | crash | return | abandon | failover | cut | heal | rejoin | status)
   [ -e "$folder/ready" ] || die "there is no topology in $folder: start it with up"
   [ "$(cat "$folder/kind")" = "$kind" ] || die "the topology in $folder is $(cat "$folder/kind")"
   network=$(cat "$folder/network")

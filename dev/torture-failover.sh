@@ -2,11 +2,13 @@
 # The primary of three servers dies again and again, each time with the end of its log, before two proxies whose clients
 # hold locks and work under them. On MySQL, then on MariaDB:
 #
-#   dev/torture-failover.sh [--mutant RULE] [--seed SEED] [mysql|mariadb]... [FAILOVERS]
+#   dev/torture-failover.sh [--alone] [--mutant RULE] [--seed SEED] [mysql|mariadb]... [FAILOVERS]
 #
-# FAILOVERS  60, some 20 minutes for each server
-# RULE       a rule that is left out (src/mutants.rs): NoGrace, NoEpoch, IdentityAlone, EarlyGrace. It must be noticed
-#            within 20 failovers
+# --alone    it does not die: nobody fences it, and one of the proxies stays with it, while the other one reaches the next
+#            primary. All servers are failover candidates
+# FAILOVERS  60, some 20 minutes for each server; with --alone 20, some 10 minutes
+# RULE       a rule that is left out (src/mutants.rs): NoGrace, NoEpoch, IdentityAlone, EarlyGrace; with --alone
+#            UnwitnessedGrant, UnwitnessedRenewal. It must be noticed within 20 failovers
 # SEED       draws the same failovers again
 #
 # A violation is printed with its seed. Exits with the test runner's status.
@@ -14,7 +16,7 @@ set -euo pipefail
 # shellcheck source=dev/common.sh
 . "$(dirname "$0")/common.sh"
 
-names=() features=()
+flavours=() features=() what=failovers
 while [ $# -gt 0 ]; do
   case $1 in
   --mutant)
@@ -24,7 +26,8 @@ while [ $# -gt 0 ]; do
     shift
     ;;
   --seed) export LOCKSTEAD_TORTURE_SEED=${2:?a number} && shift ;;
-  mysql | mariadb) names+=("failovers_break_no_promise_on_$1") ;;
+  --alone) what=primaries_left_alone ;;
+  mysql | mariadb) flavours+=("$1") ;;
   *)
     [[ $1 =~ ^[0-9]+$ ]] || die "unknown argument '$1'"
     export LOCKSTEAD_TORTURE_FAILOVERS=$1
@@ -32,11 +35,11 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-[ ${#names[@]} -gt 0 ] || names=(failovers_break_no_promise_on_mysql failovers_break_no_promise_on_mariadb)
+[ ${#flavours[@]} -gt 0 ] || flavours=(mysql mariadb)
 
 "$dev/install.sh" mysql mariadb
 export LOCKSTEAD_DEV_DIR=$dev
-for test in "${names[@]}"; do
-  group cargo test "${features[@]}" --test torture -- --ignored --nocapture --exact "failover::$test"
+for flavour in "${flavours[@]}"; do
+  group cargo test "${features[@]}" --test torture -- --ignored --nocapture --exact "failover::${what}_break_no_promise_on_$flavour"
   wait "$pid"
 done

@@ -11,8 +11,10 @@ trap '' PIPE
 
 now() { date +%s.%N; }
 
+seconds() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", b - a }'; }
+
 # since FROM TO: seconds.
-since() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f s", b - a }'; }
+since() { printf '%s s' "$(seconds "$1" "$2")"; }
 
 # short: of errors, their number.
 short() { sed -E 's/^ERROR ([0-9]+).*/error \1/'; }

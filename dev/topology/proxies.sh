@@ -67,9 +67,12 @@ of() {
 # is_writer NUMBER N: whether the proxy follows this node.
 is_writer() { [ "$(of "$1" "lockstead_server_writer{backend=\"127.0.0.1:$(port_of_node "$2")\"}")" = 1 ]; }
 
-# set_stage: what the topologies need of this machine, and the program as $bin. Topologies end with the script.
+# set_stage: what the topologies need of this machine, with $options, and the program as $bin. Topologies end with the script.
 set_stage() {
-  [ "$(id -u)" -ne 0 ] || need ip iproute2
+  case " ${options[*]-} " in
+  *' --loopback '*) ;;
+  *) [ "$(id -u)" -ne 0 ] || need ip iproute2 ;;
+  esac
   bin=${LOCKSTEAD_BIN:-}
   if [ -z "$bin" ]; then
     cargo build --release --bin lockstead

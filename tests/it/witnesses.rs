@@ -20,6 +20,7 @@ on_both! {
     a_lock_counts_when_the_candidate_has_it
     a_former_primary_that_takes_writes_leaves_one_holder
     without_candidates_a_former_primary_must_be_fenced
+    a_proxy_that_hears_nothing_of_a_candidate_closes_its_holders
     a_proxy_that_stays_declares_none_dead_that_has_moved
     a_candidate_that_was_the_primary_meanwhile_begins_an_epoch
     a_switch_from_one_candidate_to_another_leaves_both_on_the_list
@@ -39,6 +40,10 @@ struct Ground {
 impl Ground {
     /// The second server is a candidate, or is none. A rule may be left out.
     fn new(server: &Server, candidates: bool, mutant: Option<&str>, extra: &[&str]) -> Self {
+        Self::with(server, candidates, mutant, &[&COMMON[..], extra].concat())
+    }
+
+    fn with(server: &Server, candidates: bool, mutant: Option<&str>, settings: &[&str]) -> Self {
         let both = Replicated::start(server);
         let link = || [both.first.server.port, both.second.server.port].map(Link::to);
         let ways = [link(), link()];
@@ -48,7 +53,7 @@ impl Ground {
             let (url, schema) = both.store(&hosts.join(","));
             let list = ["--failover-candidates", &hosts[1]];
             let list = if candidates { &list[..] } else { &[] };
-            let settings = [&COMMON[..], list, extra].concat();
+            let settings = [list, settings].concat();
             let proxy = match mutant {
                 None => Proxy::start_on(&url, schema, &settings),
                 #[cfg(feature = "mutants")]
@@ -175,6 +180,29 @@ fn leave_alone(ground: &Ground) -> (Session, Session) {
     }
     assert!(asked > 0, "the holder went at once: nothing was shown");
     (holder, rival)
+}
+
+/// In silence, as when a network is cut. What the rows of the former primary say is not reported meanwhile.
+fn a_proxy_that_hears_nothing_of_a_candidate_closes_its_holders(server: &Server) {
+    // No connection is refused before the renewal is given up.
+    let ground = Ground::with(server, true, None, &["--lease", "10s", "--connect-timeout", "5s"]);
+    let (mut holder, mut other) = (ground.session(0), ground.session(0));
+    holder.lock("k");
+    ground.ways[0][1].stall();
+    let end = holder.last_words().expect("an error");
+    assert_eq!(end.code, 4031, "{end:?}");
+    let proxy = &ground.proxies[0];
+    let suspended = proxy.page("/metrics");
+    let suspended =
+        suspended.lines().filter(|line| line.starts_with("lockstead_suspensions_total{"));
+    suspended.for_each(|line| assert!(line.ends_with(" 0"), "{line}"));
+    assert!(!proxy.log().contains("sessions that hold locks are suspended"), "{}", proxy.log());
+    for look in ["SELECT IS_FREE_LOCK('free')", "SELECT IS_USED_LOCK('free')"] {
+        assert_eq!(other.client.query(look.as_bytes()).error(), Some(1105), "{look}");
+    }
+    ground.ways[0][1].heal();
+    eventually("it grants again", || grants(proxy).then_some(()));
+    assert_eq!(other.value("SELECT IS_FREE_LOCK('free')").as_deref(), Some("1"));
 }
 
 /// It sees that the other one does not renew its lease there; but its own renewals do not count either.

@@ -324,6 +324,32 @@ pub(crate) fn costly_failovers(
     found
 }
 
+/// How long a grant that counts already may be on its way to its client.
+const ON_ITS_WAY: Duration = Duration::from_secs(1);
+
+/// C11: a lock counts when each failover candidate has it. So nothing is granted where they get nothing more.
+pub(crate) fn uncounted_grants(holds: &[Hold], faults: &[Fault]) -> Vec<Violation> {
+    let alone: Vec<&Fault> = faults.iter().filter(|f| f.kind == "left alone").collect();
+    let one = |h: &Hold| {
+        let of_it = |f: &&&Fault| {
+            f.proxy == Some(h.proxy) && f.from + ON_ITS_WAY < h.granted && h.granted < f.to
+        };
+        let fault = alone.iter().find(of_it)?;
+        let after = h.granted.saturating_sub(fault.from);
+        Some(Violation {
+            rule: "a grant counts when each candidate has it",
+            key: h.key.clone(),
+            from: fault.from,
+            to: h.granted,
+            what: format!(
+                "session {} got it at proxy {}, {after:?} after the last change that they got",
+                h.session, h.proxy
+            ),
+        })
+    };
+    holds.iter().filter_map(one).collect()
+}
+
 /// What is left when the clients are gone and nothing is wrong any more.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rest {

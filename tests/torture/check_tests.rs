@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::check::{
     Absence, Rest, costly_failovers, deadlocks, early_losses, hanged, late_answers, leaks,
-    lost_updates, overlaps, regressions, unfair_queues, wrong_looks,
+    lost_updates, overlaps, regressions, uncounted_grants, unfair_queues, wrong_looks,
 };
 use crate::history::{Fault, Hold, Increment, Look, Loss, Queue, Said, Wait};
 
@@ -214,4 +214,14 @@ fn a_lock_that_is_lost_within_its_lease_is_caught() {
 fn a_deadlock_of_batches_is_caught() {
     assert_eq!(deadlocks(3, 3), []);
     assert_eq!(deadlocks(3, 4).len(), 1);
+}
+
+#[test]
+fn a_grant_where_no_candidate_gets_anything_is_caught() {
+    let alone = [fault("left alone", 1000, 9000)];
+    let good = [hold(1, 900, 8000, 1), hold(1, 1900, 2000, 2), hold(2, 9001, 9500, 3)];
+    assert_eq!(uncounted_grants(&good, &alone), []);
+    assert_eq!(uncounted_grants(&[hold(1, 3000, 3000, 1)], &alone).len(), 1);
+    let other = Hold { proxy: 1, ..hold(1, 3000, 3000, 1) };
+    assert_eq!(uncounted_grants(&[other], &alone), []);
 }

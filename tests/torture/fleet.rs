@@ -28,6 +28,8 @@ pub(crate) struct Options {
     pub(crate) pool_size: Option<u32>,
     /// The store's account, as user:password.
     pub(crate) login: &'static str,
+    /// Whether all its servers are failover candidates.
+    pub(crate) witnesses: bool,
     /// Further arguments.
     pub(crate) more: &'static [&'static str],
 }
@@ -44,6 +46,7 @@ impl Options {
             mode: Mode::Durable,
             pool_size: None,
             login: "root:rootpw",
+            witnesses: false,
             more: &[],
         }
     }
@@ -89,6 +92,11 @@ impl Ways {
         self.0.iter().for_each(|link| link.delay(way, delay));
     }
 
+    /// Where the way to one server begins, as a string of the configuration file.
+    fn quoted(&self, server: usize) -> String {
+        format!("'127.0.0.1:{}'", self.0[server].port())
+    }
+
     /// Nothing arrives on any of them.
     pub(crate) fn stall(&self) {
         self.0.iter().for_each(Link::stall);
@@ -109,6 +117,8 @@ pub(crate) struct Node {
     /// Its ways to the lock tables.
     pub(crate) store: Ways,
     options: Options,
+    /// Settings that a reload changes.
+    settings: PathBuf,
     state_dir: Mutex<PathBuf>,
     proxy: Mutex<Option<Proxy>>,
     log: Log,
@@ -129,11 +139,15 @@ impl Node {
             link: Ways::to(servers),
             store: Ways::to(servers),
             options: options.clone(),
+            settings: fresh_directory().with_extension("toml"),
             state_dir: Mutex::new(fresh_directory()),
             proxy: Mutex::default(),
             log: Log::with_prefix(|pid| format!("{:9.3} {pid} ", now().as_secs_f64())),
             surprises: Mutex::default(),
         };
+        if options.witnesses {
+            node.list_candidates(&(0..servers.len()).collect::<Vec<_>>());
+        }
         node.launch();
         eventually("a proxy is registered", || {
             node.keep_up();
@@ -163,6 +177,8 @@ impl Node {
             program.envs(self.options.mutant.map(|mutant| ("LOCKSTEAD_MUTANT", mutant)));
             program
         };
+        let settings = self.settings.to_string_lossy();
+        let settings = self.options.witnesses.then_some(["--config", &settings]);
         let arguments = [
             ["--backend", &backend, "--store", &store],
             ["--state-dir", &state, "--workers", "1"],
@@ -176,6 +192,7 @@ impl Node {
         let proxy = within(PATIENCE, || {
             let started = Launch::by(program)
                 .arguments(&["--create-schema"])
+                .arguments(settings.as_ref().map_or(&[], |settings| settings))
                 .arguments(arguments.as_flattened())
                 .arguments(pooling.as_ref().map_or(&[], |pooling| pooling))
                 .arguments(self.options.more)
@@ -210,6 +227,29 @@ impl Node {
             // It may have ended in this moment.
             lockstead_support::process::signal(proxy.pid(), name);
         }
+    }
+
+    /// The servers that may be promoted, from its next reload on, which follows.
+    pub(crate) fn list_candidates(&self, servers: &[usize]) {
+        let list: Vec<String> = servers.iter().map(|n| self.link.quoted(*n)).collect();
+        let text = format!("failover_candidates = [{}]\n", list.join(", "));
+        std::fs::write(&self.settings, text).expect("settings");
+        self.signal("HUP");
+    }
+
+    /// Nothing of it reaches these servers from now on; all else reaches the others.
+    pub(crate) fn part_from(&self, servers: &[usize]) {
+        for ways in [&self.link, &self.store] {
+            for (n, way) in ways.0.iter().enumerate() {
+                if servers.contains(&n) { way.stall() } else { way.heal() }
+            }
+        }
+    }
+
+    /// Its connections to this server break.
+    pub(crate) fn break_off(&self, server: usize) {
+        self.link.0[server].cut();
+        self.store.0[server].cut();
     }
 
     /// Nothing of it reaches any server from now on.
@@ -267,6 +307,7 @@ impl Drop for Node {
     fn drop(&mut self) {
         self.kill();
         let _ = std::fs::remove_dir_all(&*lock(&self.state_dir));
+        let _ = std::fs::remove_file(&self.settings);
     }
 }
 

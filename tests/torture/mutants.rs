@@ -21,7 +21,7 @@
 //! | `AnswerBeforeRow` | the holder of the lock has its row |
 //! | `ResumeWithoutRenewal` | the model: the takeover ends the sessions, and the audit of held locks closes them, before a client gets another reply |
 //! | `NoGrace`, `RenewWithoutReclaim`, `IdentityAlone` | tests/it/pooling/failover.rs |
-//! | `UnwitnessedGrant`, `UnwitnessedRenewal` | tests/it/witnesses.rs |
+//! | `UnwitnessedGrant`, `UnwitnessedRenewal` | tests/it/witnesses.rs, and `make torture-failover` |
 //! | `NoGrace`, `NoEpoch`, `IdentityAlone`, `EarlyGrace` | the torture of failovers (dev/torture-failover.sh) |
 //! | `TokenWithoutEpoch` | the model: it takes a lost tail with more tokens than seconds have passed |
 //! | `CounterVersion` | the model: it takes a store that lost renewals to see a version again |

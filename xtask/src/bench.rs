@@ -17,6 +17,7 @@ mod report;
 mod samples;
 mod stage;
 mod targets;
+mod topologies;
 mod windows;
 mod witness;
 
@@ -56,14 +57,8 @@ pub(crate) fn run(place: &Workplace, options: &Options) -> Result<()> {
     let mut samples = Samples::default();
     let mut versions = Vec::new();
     for flavour in &plan.flavours {
-        eprintln!("bench: {}: starting the server", flavour.name());
-        let stage = Stage::set(place, &programs, &plan, *flavour)?;
-        versions.push((*flavour, stage.server().sql("SELECT @@version")?.trim().to_owned()));
-        let mut run = Run { plan: &plan, flavour: *flavour, stage, samples: &mut samples };
-        for section in &plan.sections {
-            run.measure(*section)?;
-        }
-        run.stage.server().stop()?;
+        let version = measure(place, &programs, &plan, *flavour, &mut samples)?;
+        versions.push((*flavour, version));
     }
     println!(
         "threads of each proxy: {} (HAProxy nbthread, Router io threads, lockstead --workers)",
@@ -86,6 +81,35 @@ pub(crate) fn run(place: &Workplace, options: &Options) -> Result<()> {
     let file = record.write(&programs, &samples, &verdicts)?;
     println!("\nall figures: {}", file.display());
     Ok(())
+}
+
+/// All measurements with servers of one family; the servers' version.
+fn measure(
+    place: &Workplace,
+    programs: &Programs,
+    plan: &Plan,
+    flavour: Flavour,
+    samples: &mut Samples,
+) -> Result<String> {
+    let mut version = String::new();
+    let before_one = plan.sections.iter().filter(|section| **section != Section::Topologies);
+    let before_one: Vec<_> = before_one.collect();
+    if !before_one.is_empty() {
+        eprintln!("bench: {}: starting the server", flavour.name());
+        let stage = Stage::set(place, programs, plan, flavour)?;
+        let mut run = Run { plan, flavour, stage, samples };
+        for section in before_one {
+            run.measure(*section)?;
+        }
+        version = run.version()?;
+        run.stage.server().stop()?;
+    }
+    if plan.wants(Section::Topologies) {
+        for kind in topologies::kinds(flavour) {
+            version = topologies::measure(place, programs, plan, kind, samples)?;
+        }
+    }
+    Ok(version)
 }
 
 /// Fetches and builds what is run.
@@ -141,8 +165,14 @@ impl Run<'_> {
             Section::Cost => self.measure_cost(),
             Section::Windows => self.measure_windows(),
             Section::Pooling => self.measure_pooling(),
-            Section::All => Ok(()), // has become each of them
+            // The first has stages of its own; the other has become each of them.
+            Section::Topologies | Section::All => Ok(()),
         }
+    }
+
+    /// The server's.
+    fn version(&self) -> Result<String> {
+        Ok(self.stage.server().sql("SELECT @@version")?.trim().to_owned())
     }
 
     /// Says how far the measurements are.

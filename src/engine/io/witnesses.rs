@@ -42,11 +42,22 @@ pub(in crate::engine) struct Witnesses {
     open: HashMap<String, StoreConnection>,
     /// The candidates when they were asked last.
     known: Vec<ServerAddress>,
+    /// The one that is being asked.
+    asked: Option<ServerAddress>,
 }
 
 impl Witnesses {
     pub(in crate::engine) fn new(access: Arc<StoreAccess>) -> Self {
-        Self { access, open: HashMap::new(), known: Vec::new() }
+        Self { access, open: HashMap::new(), known: Vec::new(), asked: None }
+    }
+
+    /// What it means that the last question was given up: nothing if none was.
+    pub(in crate::engine) fn given_up(&mut self, after: Duration) -> Option<StoreError> {
+        let server = self.asked.take()?;
+        self.show(&server, false);
+        let at = &server.backend;
+        let why = format!("the failover candidate {at} gives no answer within {after:.1?}");
+        Some(StoreError::Unwitnessed(why))
     }
 
     /// Waits, at most for `limit`, until each candidate has executed what was written at `writer`, given by address and
@@ -68,7 +79,9 @@ impl Witnesses {
         self.forget_others(&candidates);
         // A distant one takes longer to be reached than to answer.
         for server in &candidates {
+            self.asked = Some(server.clone());
             let reached = self.reach(server, ident).await;
+            self.asked = None;
             self.show(server, reached.is_ok());
             let problem = format!("the failover candidate {} cannot be asked", server.backend);
             reached.map_err(|e| StoreError::Unwitnessed(format!("{problem}: {e}")))?;
@@ -76,7 +89,9 @@ impl Witnesses {
         let started = Instant::now();
         for server in &candidates {
             let left = limit.saturating_sub(started.elapsed());
+            self.asked = Some(server.clone());
             let seen = timeout(left, self.see_at(server, what)).await;
+            self.asked = None;
             self.show(server, matches!(seen, Ok(Ok(()))));
             let at = &server.backend;
             let why = match seen {

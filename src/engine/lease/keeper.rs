@@ -114,13 +114,14 @@ impl Keeper {
                 Some(_) => self.suspension.due().saturating_sub(clock::now()),
                 None => self.access.connect_timeout * 2,
             };
+            let limit = limit.min(self.terms.ttl / 4);
             let beat = tokio::select! {
-                beat = timeout(limit.min(self.terms.ttl / 4), self.beat()) => beat,
+                beat = timeout(limit, self.beat()) => beat,
                 _ = &mut stopped => return self.resign().await,
             };
             let beat = beat.unwrap_or_else(|_| {
                 self.link.drop_connection();
-                Err(StoreError::Silent(limit.min(self.terms.ttl / 4)))
+                Err(self.witnesses.given_up(limit).unwrap_or(StoreError::Silent(limit)))
             });
             let failed = self.server.heard(&beat);
             self.stop_if_due();

@@ -33,6 +33,8 @@ pub(in crate::engine) struct HomeServer {
     joined: Option<u64>,
     /// Since this time another server may have answered.
     strange_since: Option<Duration>,
+    /// Whether a candidate lacks what was renewed last.
+    lacks: bool,
     /// The longest lease known where locks are kept, in milliseconds.
     longest_ms: u32,
 }
@@ -43,7 +45,8 @@ impl HomeServer {
             metrics.store_foreign.with_label_values(&[reason]);
         }
         let (known, said, joined) = (0, None, None);
-        Self { lease, metrics, known, said, joined, strange_since: None, longest_ms: 0 }
+        let (strange_since, lacks, longest_ms) = (None, false, 0);
+        Self { lease, metrics, known, said, joined, strange_since, lacks, longest_ms }
     }
 
     /// Whether locks may be kept on the server that `meta` was read from.
@@ -92,10 +95,14 @@ impl HomeServer {
             self.lease.stop_grants();
             self.strange_since.get_or_insert(self.lease.last_renewed());
         }
-        // While a candidate lacks the renewals, it may become the primary and grant.
-        let lacks = matches!(result, Err(StoreError::Unwitnessed(_)));
+        // While a candidate lacks the renewals, it may become the primary and grant. A later silence does not change that.
+        match result {
+            Ok(()) => self.lacks = false,
+            Err(StoreError::Unwitnessed(_)) => self.lacks = true,
+            Err(_) => {}
+        }
         let why = result.as_ref().err().map(ToString::to_string);
-        self.lease.set_obstacle(why.clone().filter(|_| foreign.is_some() || lacks));
+        self.lease.set_obstacle(why.clone().filter(|_| foreign.is_some() || self.lacks));
         for reason in Foreign::REASONS {
             let now = foreign.is_some_and(|f| f.reason() == reason);
             self.metrics.store_foreign.with_label_values(&[reason]).set(i64::from(now));
@@ -130,6 +137,24 @@ mod tests {
         ] {
             server.heard(&result);
             assert_eq!(metrics.store_up.get(), up, "{result:?}");
+        }
+    }
+
+    #[test]
+    fn a_candidate_lacks_a_renewal_until_one_counts() {
+        let lease: Arc<Lease> = Arc::default();
+        let mut server =
+            HomeServer::new(Arc::clone(&lease), Arc::new(Metrics::new(None).expect("metrics")));
+        let silent = || Err(StoreError::Silent(Duration::ZERO));
+        for (result, lacks) in [
+            (silent(), false),
+            (Err(StoreError::Unwitnessed(String::new())), true),
+            (silent(), true),
+            (Ok(()), false),
+            (silent(), false),
+        ] {
+            server.heard(&result);
+            assert_eq!(lease.obstacle().is_some(), lacks, "{result:?}");
         }
     }
 }

@@ -77,11 +77,13 @@ impl Service {
             Ok(read) => (read, None),
             Err(e) => (none, Some(e.to_string())),
         };
+        // Locks may be granted elsewhere, of which these rows know nothing.
+        let obstacle = self.lease.obstacle();
         self.last_token = rows.iter().fold(self.last_token, |last, row| last.max(row.token));
         let rows: HashMap<&[u8], &LockRow> = rows.iter().map(|r| (r.key.as_slice(), r)).collect();
         for key in keys {
             let row = rows.get(key.as_bytes()).copied();
-            let look = match (&error, row) {
+            let look = match (error.as_ref().or(obstacle.as_ref()), row) {
                 (Some(e), _) => Look::Failed(e.clone()),
                 (None, Some(r)) if self.is_held(r) && !self.is_servers(r) => {
                     Look::Used(ConnectionId(r.conn))

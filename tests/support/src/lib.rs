@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`launch`] | starts a proxy and waits until it is ready: the only launcher |
 //! | [`private_server`] | a MySQL or MariaDB server of one's own, by `dev/server.sh` |
+//! | [`topology`] | several of them as they are really run, by `dev/topology.sh` |
 //! | [`link`] | a network link that can be cut, slowed down or muted |
 //! | [`http`] | pages and metrics of a proxy |
 //! | [`patience`] | waiting for what must happen |
@@ -29,6 +30,7 @@ pub mod process;
 pub mod server;
 #[cfg(feature = "client")]
 pub mod session;
+pub mod topology;
 #[cfg(feature = "client")]
 #[allow(missing_docs, reason = "constants and fields have the names of the protocol manual")]
 pub mod wire;
@@ -40,3 +42,4 @@ pub use launch::{Launch, Log, Proxy, Ready, free_port};
 pub use link::{Link, Way};
 pub use patience::{PATIENCE, eventually};
 pub use private_server::PrivateServer;
+pub use topology::Topology;

@@ -53,6 +53,14 @@ impl PrivateServer {
         Ok(server)
     }
 
+    /// One that `dev/server.sh` has started in this folder.
+    pub fn running_in(folder: impl Into<PathBuf>, release: impl Into<Release>) -> Result<Self> {
+        let (folder, release) = (folder.into(), release.into());
+        let mut server = Self { release, folder, port: 0, client: Vec::new() };
+        server.read_environment()?;
+        Ok(server)
+    }
+
     /// What `dev/server.sh` says of it.
     fn read_environment(&mut self) -> Result<()> {
         self.port = self.value("PORT")?.parse()?;

@@ -10,8 +10,10 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 
+use super::Former;
+use super::alone::Alone;
 use super::clients::{Clients, outlive};
-use super::topology::Topology;
+use super::topology::Trio;
 use crate::fleet::Node;
 use crate::history::{Fault, now};
 use crate::session::{Broken, Session};
@@ -28,6 +30,8 @@ enum Kind {
     Registration,
     /// The next primary dies too, and the first one comes back as it was: before, or after locks were granted.
     Return { granted: bool },
+    /// The primary is left alone and takes writes.
+    Alone(Alone),
 }
 
 impl Kind {
@@ -44,6 +48,7 @@ impl Kind {
             Self::Return { granted: true } => {
                 "crash, locks are granted, and the former primary returns".to_owned()
             }
+            Self::Alone(alone) => alone.tell(),
         }
     }
 }
@@ -67,17 +72,18 @@ pub(crate) struct Story {
 }
 
 pub(crate) struct Storm {
-    topology: Arc<Topology>,
-    clients: Clients,
+    pub(super) topology: Arc<Trio>,
+    pub(super) clients: Clients,
     lease: Duration,
     random: StdRng,
+    former: Former,
     deck: Vec<Kind>,
     /// Brings the server that was lost back as a replica.
     rejoining: Option<JoinHandle<()>>,
 }
 
 /// A holder of one lock and a rival, at two proxies.
-struct Contest {
+pub(super) struct Contest {
     holder: JoinHandle<()>,
     rival: JoinHandle<()>,
     over: Arc<AtomicBool>,
@@ -85,9 +91,10 @@ struct Contest {
 
 impl Storm {
     pub(crate) fn new(
-        topology: &Arc<Topology>,
+        topology: &Arc<Trio>,
         clients: &Clients,
         lease: Duration,
+        former: Former,
         seed: u64,
     ) -> Self {
         Self {
@@ -95,17 +102,21 @@ impl Storm {
             clients: clients.clone(),
             lease,
             random: StdRng::seed_from_u64(seed),
+            former,
             deck: Vec::new(),
             rejoining: None,
         }
     }
 
-    fn node(&self, proxy: usize) -> &Node {
+    pub(super) fn node(&self, proxy: usize) -> &Node {
         &self.clients.nodes[proxy]
     }
 
     fn draw(&mut self) -> Kind {
-        if self.deck.is_empty() {
+        if self.deck.is_empty() && self.former == Former::Alone {
+            self.deck = Alone::each().map(Kind::Alone).collect();
+            self.deck.shuffle(&mut self.random);
+        } else if self.deck.is_empty() {
             let plain = |late| Kind::Plain { lost: 0, late };
             let (some, other) = (Some((0, 0)), Some((1, 0)));
             self.deck = vec![plain(None), plain(some), plain(other), plain(some), plain(other)];
@@ -125,6 +136,7 @@ impl Storm {
                 let lost = [(); 2].map(|()| self.random.random_range(0..=800));
                 Kind::Twice { lost, between: self.random.random_range(200..5000) }
             }
+            Kind::Alone(alone) => Kind::Alone(alone.drawn(&mut self.random)),
             Kind::Registration | Kind::Return { .. } => kind,
         }
     }
@@ -137,8 +149,14 @@ impl Storm {
             Kind::Twice { lost, between } => self.twice(lost, between),
             Kind::Registration => self.lose_a_registration(),
             Kind::Return { granted } => self.come_back(granted),
+            Kind::Alone(alone) => self.leave_alone(alone),
         };
-        let grants = self.until_granted(promoted);
+        let grace = match kind {
+            // The proxies meet only now, and may know of different epochs.
+            Kind::Alone(_) => now() + self.lease * 2,
+            _ => promoted + self.lease.mul_f64(1.01),
+        };
+        let grants = self.until_granted(promoted, grace);
         let died = self.topology.lost_at();
         let grants = grants.into_iter().map(|at| Some(at?.saturating_sub(died))).collect();
         let tail = died.saturating_sub(first);
@@ -155,7 +173,13 @@ impl Storm {
         }
     }
 
-    fn note(&self, kind: &'static str, proxy: Option<usize>, from: Duration, to: Duration) {
+    pub(super) fn note(
+        &self,
+        kind: &'static str,
+        proxy: Option<usize>,
+        from: Duration,
+        to: Duration,
+    ) {
         let fault = Fault { kind, detail: kind.to_owned(), proxy, from, to };
         self.clients.place.history.events().faults.push(fault);
     }
@@ -169,14 +193,14 @@ impl Storm {
     }
 
     /// From now on the replicas get nothing more.
-    fn begin_tail(&self) -> Duration {
+    pub(super) fn begin_tail(&self) -> Duration {
         let tail = now();
         self.topology.stop_replication();
         self.clients.tail.store(true, Ordering::SeqCst);
         tail
     }
 
-    fn kill(&self, command: &[&str], tail: Duration) -> Duration {
+    pub(super) fn kill(&self, command: &[&str], tail: Duration) -> Duration {
         self.topology.run(command);
         let promoted = self.topology.promoted_at();
         self.clients.tail.store(false, Ordering::SeqCst);
@@ -256,7 +280,7 @@ impl Storm {
     }
 
     /// A client of the proxy takes a lock, and one of another proxy wants it. `None`: it was not granted in time.
-    fn contest(&self, late: usize) -> Option<Contest> {
+    pub(super) fn contest(&self, late: usize) -> Option<Contest> {
         let other = (late + 1) % self.clients.nodes.len();
         let key = "late";
         let open = |proxy: usize| {
@@ -312,7 +336,7 @@ impl Storm {
         let followed = || self.clients.nodes.iter().zip(&before).all(|(n, b)| joined(n) > *b);
         let _ = within(self.lease, || followed().then_some(()));
         if granted {
-            self.until_granted(promoted);
+            self.until_granted(promoted, promoted + self.lease.mul_f64(1.01));
             std::thread::park_timeout(Duration::from_secs(1));
         }
         let died = self.topology.writer();
@@ -321,8 +345,9 @@ impl Storm {
         (tail, promoted)
     }
 
-    /// Waits until each proxy has granted a lock, and says when it was.
-    fn until_granted(&self, promoted: Duration) -> Vec<Option<Duration>> {
+    /// Waits until each proxy has granted a lock since the promotion, and says when it was. They may wait until the end of
+    /// the grace.
+    fn until_granted(&self, promoted: Duration, grace: Duration) -> Vec<Option<Duration>> {
         let history = &self.clients.place.history;
         let first = |proxy: usize| {
             let events = history.events();
@@ -330,7 +355,7 @@ impl Storm {
             later.map(|g| g.at).min()
         };
         let all = || (0..self.clients.nodes.len()).map(first).collect::<Vec<_>>();
-        let limit = promoted + self.lease.mul_f64(1.01) + SLACK;
+        let limit = grace + SLACK;
         while now() < limit && all().iter().any(Option::is_none) {
             for node in self.clients.nodes.iter() {
                 // One that ended by itself is a surprise, and is started again.
@@ -351,7 +376,7 @@ impl Storm {
 }
 
 impl Contest {
-    fn end(self) {
+    pub(super) fn end(self) {
         self.over.store(true, Ordering::SeqCst);
         self.holder.join().expect("the holder");
         self.rival.join().expect("the rival");

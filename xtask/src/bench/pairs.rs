@@ -139,13 +139,7 @@ impl Run<'_> {
     /// Transactions of sessions that hold a lock: the server's own, and Lockstead's, with a question before each COMMIT
     /// and without.
     pub(super) fn measure_commits(&mut self) -> Result<()> {
-        self.stage.server().sql(
-            "CREATE TABLE bench.commits (name VARCHAR(64) NOT NULL PRIMARY KEY, n INT NOT NULL)",
-        )?;
-        self.stage.start_lockstead("fenced", &["--mode", "durable"])?;
-        let off = ["--mode", "durable", "--fenced-commit", "off"];
-        self.stage.start_lockstead("unfenced", &off)?;
-        self.stage.let_commits_be_fenced()?;
+        self.start_fenced_and_unfenced()?;
         for round in 1..=self.plan.rounds {
             self.say(&format!("commits, round {round}"));
             for n in [1, 64] {
@@ -154,12 +148,27 @@ impl Run<'_> {
                 }
             }
         }
+        self.commits_were_fenced()?;
+        self.stage.stop_all();
+        Ok(())
+    }
+
+    pub(super) fn start_fenced_and_unfenced(&mut self) -> Result<()> {
+        self.stage.server().sql(
+            "CREATE TABLE bench.commits (name VARCHAR(64) NOT NULL PRIMARY KEY, n INT NOT NULL)",
+        )?;
+        self.stage.start_lockstead("fenced", &["--mode", "durable"])?;
+        let off = ["--mode", "durable", "--fenced-commit", "off"];
+        self.stage.start_lockstead("unfenced", &off)?;
+        self.stage.let_commits_be_fenced()
+    }
+
+    pub(super) fn commits_were_fenced(&self) -> Result<()> {
         let [fenced, not] = ["fenced", "denied"].map(|result| {
             let metric = format!("lockstead_fenced_commits_total{{result=\"{result}\"}}");
             self.stage.metric("fenced", &metric)
         });
         ensure!(fenced? > 0.0 && not? < 1.0, "commits were not fenced");
-        self.stage.stop_all();
         Ok(())
     }
 

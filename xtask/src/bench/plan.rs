@@ -41,12 +41,16 @@ pub(crate) enum Section {
     /// sessions with connections of their own; of 1,000 clients that share 64, beside 1,000 direct connections; logins at the
     /// server of 500 clients a second that connect and quit; memory of a session without a connection, plain and over TLS
     Pooling,
-    /// All of these
+    /// Not in `all`. Each topology of `dev/topology.sh`: pairs of lock and unlock with 1 and 64 clients at its writer ("native"),
+    /// of a row inserted and deleted there ("plain"), and through Lockstead; transactions as in `commits`; and what a
+    /// client waits for after a SIGKILL of the writer (`dev/test-failover.sh`)
+    Topologies,
+    /// All but topologies
     All,
 }
 
 impl Section {
-    pub(crate) const EACH: [Section; 11] = [
+    pub(crate) const EACH: [Section; 12] = [
         Section::Points,
         Section::Tls,
         Section::Idle,
@@ -58,6 +62,7 @@ impl Section {
         Section::Cost,
         Section::Windows,
         Section::Pooling,
+        Section::Topologies,
     ];
 }
 
@@ -116,6 +121,8 @@ pub(crate) struct Plan {
     pub(crate) audience: Audience,
     pub(crate) window_rounds: u32,
     pub(crate) looks: usize,
+    /// How often the writer of a topology dies.
+    pub(crate) deaths: u32,
     /// An earlier build to be compared with.
     pub(crate) before: Option<PathBuf>,
 }
@@ -134,8 +141,8 @@ impl Plan {
             Flavours::MariaDb => vec![Flavour::MariaDb],
             Flavours::Both => vec![Flavour::MySql, Flavour::MariaDb],
         };
-        let chosen =
-            |s: &Section| options.sections.contains(&Section::All) || options.sections.contains(s);
+        let all = options.sections.contains(&Section::All);
+        let chosen = |s: &Section| all && *s != Section::Topologies || options.sections.contains(s);
         let sections = Section::EACH.into_iter().filter(chosen).collect();
         let audience = Audience { clients: 1000, waiters: 500, beside: 484 };
         let plan = Self {
@@ -152,6 +159,7 @@ impl Plan {
             audience,
             window_rounds: 10,
             looks: 300,
+            deaths: options.rounds.min(3),
             before: options.before.clone(),
         };
         if !options.quick {
@@ -169,6 +177,7 @@ impl Plan {
             audience: Audience { clients: 100, waiters: 50, beside: 34 },
             window_rounds: 2,
             looks: 20,
+            deaths: 1,
             ..plan
         }
     }

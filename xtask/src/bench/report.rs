@@ -1,6 +1,7 @@
 //! Tables of what was measured.
 
 use super::samples::{Group, Of};
+use super::topologies;
 
 /// The table of one section with one flavour.
 pub(crate) fn table(group: &Group) -> String {
@@ -50,6 +51,12 @@ fn head(section: &str) -> String {
             ("clients", &[("commits/s", 12), ("p50 us", 10), ("p99 us", 10), ("of unfenced", 12)])
         }
         "hot" => ("clients", &[("pairs/s", 12), ("p50 us", 10), ("p99 us", 10)]),
+        topologies::DEATHS => {
+            ("s", &[("to a write", 12), ("then: holder", 14), ("rival", 10), ("new lock", 10)])
+        }
+        section if topologies::is_one(section) => {
+            ("clients", &[("per second", 12), ("p50 us", 10), ("p99 us", 10), ("ratio", 12)])
+        }
         "handover" => (
             "us",
             &[
@@ -70,23 +77,25 @@ fn head(section: &str) -> String {
     columns.iter().fold(start, |line, (name, width)| format!("{line} {name:>width$}"))
 }
 
+/// The proxy's, where there is one.
+fn processor(group: &Group, of: Of) -> String {
+    match of {
+        (_, "direct") => String::new(),
+        _ => format!("{:.2}", group.median(of, "processor_us")),
+    }
+}
+
 fn row(group: &Group, of: Of) -> String {
     let (size, variant) = of;
     let median = |metric| group.median(of, metric);
     match group.section {
         "points" | "tls" => {
-            let processor = match variant {
-                "direct" => String::new(),
-                _ => format!("{:.2}", median("processor_us")),
-            };
+            let processor = processor(group, of);
             let share = group.ratio("per_second", of, (size, "haproxy"));
             format!("{:12.0} {processor:>16} {share:10.3}", median("per_second"))
         }
         "pooling" => {
-            let processor = match variant {
-                "direct" => String::new(),
-                _ => format!("{:.2}", median("processor_us")),
-            };
+            let processor = processor(group, of);
             format!("{:12.0} {processor:>16} {:10.0}", median("per_second"), median("p99_us"))
         }
         "visits" => format!(
@@ -107,11 +116,20 @@ fn row(group: &Group, of: Of) -> String {
             group.ratio("pairs_per_second", of, (size, "haproxy")),
             median("driver_us_per_pair")
         ),
-        "commits" | "witness" => {
-            let without = if group.section == "commits" { "unfenced" } else { "grace" };
+        section if topologies::is_one(section) || matches!(section, "commits" | "witness") => {
+            let without = match section {
+                "commits" => "unfenced",
+                "witness" => "grace",
+                _ => topologies::compared_with(variant),
+            };
             let ratio = group.ratio("pairs_per_second", of, (size, without));
             let rate = median("pairs_per_second");
             format!("{rate:12.0} {:10.0} {:10.0} {ratio:12.3}", median("p50_us"), median("p99_us"))
+        }
+        topologies::DEATHS => {
+            let [write, holder] = ["to_write", "holder"].map(median);
+            let [rival, new] = ["rival", "new_lock"].map(median);
+            format!("{write:12.1} {holder:14.1} {rival:10.1} {new:10.1}")
         }
         "windows" => {
             let alone = match variant {

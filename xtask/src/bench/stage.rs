@@ -55,8 +55,8 @@ pub(crate) struct Stage<'a> {
     programs: &'a Programs,
     sessions: usize,
     server: PrivateServer,
-    /// Proxies that are started while there is one have both in their list.
-    replica: Option<PrivateServer>,
+    /// Proxies that are started while there are others have all in their list.
+    others: Vec<PrivateServer>,
     proxies: BTreeMap<&'static str, Peer>,
 }
 
@@ -70,7 +70,16 @@ impl<'a> Stage<'a> {
         let folder = place.file(&format!("server-{}", flavour.name()));
         let shares = plan.wants(Section::Pooling);
         let options = if shares { sharing_options(flavour) } else { &[] };
-        let server = PrivateServer::start_in(folder, flavour, options)?;
+        Self::before(place, programs, plan, PrivateServer::start_in(folder, flavour, options)?)
+    }
+
+    /// The same with a server that runs.
+    pub(crate) fn before(
+        place: &'a Workplace,
+        programs: &'a Programs,
+        plan: &Plan,
+        server: PrivateServer,
+    ) -> Result<Self> {
         make_lockstead_account(&server, &[SCHEMA, COEXIST_SCHEMA, EARLIER_SCHEMA])?;
         server.sql(
             "CREATE DATABASE bench;
@@ -87,7 +96,7 @@ impl<'a> Stage<'a> {
             )?;
         }
         let sessions = plan.sessions;
-        Ok(Self { place, programs, sessions, server, replica: None, proxies: BTreeMap::new() })
+        Ok(Self { place, programs, sessions, server, others: Vec::new(), proxies: BTreeMap::new() })
     }
 
     pub(crate) fn place(&self) -> &'a Workplace {
@@ -102,9 +111,9 @@ impl<'a> Stage<'a> {
         &self.server
     }
 
-    /// The server's replica from now on.
-    pub(crate) fn set_replica(&mut self, replica: Option<PrivateServer>) {
-        self.replica = replica;
+    /// The servers beside it from now on.
+    pub(crate) fn set_others(&mut self, others: Vec<PrivateServer>) {
+        self.others = others;
     }
 
     /// Where clients of a variant connect: to a proxy of this name, or else to the server.
@@ -243,9 +252,9 @@ impl<'a> Stage<'a> {
     /// Starts a Lockstead under a name, with further options. All are on the same tables, but for the one in mode
     /// `coexist` and "before", the earlier build, which may know other tables.
     pub(crate) fn start_lockstead(&mut self, name: &'static str, options: &[&str]) -> Result<()> {
-        let servers = [Some(&self.server), self.replica.as_ref()];
+        let servers = std::iter::once(&self.server).chain(&self.others);
         let at = |server: &PrivateServer| format!("127.0.0.1:{}", server.port());
-        let backend: Vec<String> = servers.into_iter().flatten().map(at).collect();
+        let backend: Vec<String> = servers.map(at).collect();
         let backend = backend.join(",");
         let threads = Plan::THREADS.to_string();
         let earlier = self.programs.before.as_ref().filter(|_| name == "before");

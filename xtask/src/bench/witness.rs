@@ -10,7 +10,7 @@ impl Run<'_> {
     pub(super) fn measure_witness(&mut self) -> Result<()> {
         let replica = self.start_replica()?;
         let candidate = format!("127.0.0.1:{}", replica.port());
-        self.stage.set_replica(Some(replica));
+        self.stage.set_others(vec![replica]);
         self.stage.start_lockstead("grace", &["--mode", "durable"])?;
         let witness = ["--mode", "durable", "--failover-candidates", &candidate];
         self.stage.start_lockstead("witness", &witness)?;
@@ -25,7 +25,7 @@ impl Run<'_> {
         let asked = self.stage.metric("witness", "lockstead_witness_seconds_count")?;
         ensure!(asked > 0.0, "the candidate was not asked");
         self.stage.stop_all();
-        self.stage.set_replica(None);
+        self.stage.set_others(Vec::new());
         Ok(())
     }
 
