@@ -15,6 +15,7 @@ mod documented;
 mod endings;
 mod evaluation;
 mod fenced_commit;
+mod fenced_forms;
 mod forms;
 mod gates;
 mod generated;

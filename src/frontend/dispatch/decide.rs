@@ -9,7 +9,7 @@ use crate::frontend::link::from_client::{CommandAction, Dispatch};
 use crate::frontend::link::input::Dropped;
 use crate::frontend::link::pending::Recipient;
 use crate::frontend::locks::call_context::text_start;
-use crate::frontend::locks::commit_fence::may_be_fenced;
+use crate::frontend::locks::commit_fence::fences;
 use crate::frontend::locks::unsupported::{self, Decision, note_uncovered, runs_uncovered};
 use crate::frontend::observe::watch::Watch;
 use crate::frontend::prepared::too_long::decide_long;
@@ -17,12 +17,13 @@ use crate::frontend::shared::context::Context;
 use crate::frontend::state::identity::Identity;
 use crate::frontend::state::phase::Phase;
 use crate::frontend::state::server_view::ServerView;
-use crate::frontend::state::statements::{AboutIds, Statements};
+use crate::frontend::state::statements::{Noted, Statements};
 use crate::lock::codes;
 use crate::net::buffers::BUFFER;
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::error_replacement::ErrorReplacement;
 use crate::protocol::frame::{FrameHeader, HEADER};
+use crate::sql::classify::commits::{commit_of, may_commit_later};
 use crate::sql::classify::named::may_be_named;
 use crate::sql::find::prefilter::scan;
 use crate::sql::find::stream::{Stream, StreamFound};
@@ -217,12 +218,18 @@ impl Dispatcher<'_> {
         } else {
             link.is_shared() && (names_connection(text) || Kill::read(text).is_some())
         };
-        let fences = query
-            && link.guard().is_armed()
-            && (link.may_have_changes() || !link.owes_nothing())
-            && may_be_fenced(&self.context.config, text);
-        let parks = found.call || names || asks || fences;
+        let parks = found.call || names || asks || self.commits(link, text, query);
         Ok(if parks { CommandAction::Park } else { CommandAction::Forward(None) })
+    }
+
+    /// Whether a text may have to be fenced, or, if it is prepared, its executions.
+    fn commits(&self, link: &Link, text: &[u8], query: bool) -> bool {
+        if !fences(&self.context.config) {
+            return false;
+        }
+        let later = || link.guard().is_armed() && self.view.several() && may_commit_later(text);
+        let first = || commit_of(text, self.view.dialect(link.status())).is_some();
+        if query { may_need_a_fence(link) && first() || later() } else { first() }
     }
 
     /// A command for a prepared statement.
@@ -237,15 +244,17 @@ impl Dispatcher<'_> {
             });
         };
         let id = u32::from_le_bytes([id[0], id[1], id[2], id[3]]);
-        if let Some(about) = self.statements.about_ids(id) {
-            match (head.command, about) {
-                (Command::STMT_EXECUTE, AboutIds::Kills(_)) if head.fits() => {
+        if let Some(noted) = self.statements.noted(id) {
+            match (head.command, noted) {
+                (Command::STMT_EXECUTE, Noted::Kills(_)) if head.fits() => {
                     return Ok(park(head));
                 }
-                (
-                    Command::STMT_EXECUTE | Command::MARIADB_BULK_EXECUTE,
-                    AboutIds::Asks(columns),
-                ) => {
+                (Command::STMT_EXECUTE, Noted::Commits(_))
+                    if head.fits() && may_need_a_fence(link) =>
+                {
+                    return Ok(park(head));
+                }
+                (Command::STMT_EXECUTE | Command::MARIADB_BULK_EXECUTE, Noted::Asks(columns)) => {
                     if !link.owes_nothing() {
                         // Its response is the next one when nothing else is owed.
                         return Ok(CommandAction::Bring(id));
@@ -281,6 +290,11 @@ impl Dispatcher<'_> {
         link.end_client();
         Err(CloseReason::ClientQuit)
     }
+}
+
+/// Whether the session holds locks, and may have changes that a commit would make.
+fn may_need_a_fence(link: &Link) -> bool {
+    link.guard().is_armed() && (link.may_have_changes() || !link.owes_nothing())
 }
 
 fn refusal(found: StreamFound) -> &'static str {

@@ -4,6 +4,7 @@ pub(super) mod decide;
 mod elsewhere;
 pub(super) mod kill;
 mod kill_rights;
+pub(super) mod prepared_commit;
 pub(super) mod prepared_kill;
 pub(super) mod text;
 pub(super) mod watched;

@@ -60,8 +60,7 @@ impl Link {
         self.server.take_reported();
         if let Some(seat) = &mut self.seat {
             seat.if_lost.undone = undone.unwrap_or_default();
-            // Its connection has heard a question that is not the session's.
-            seat.note_move();
+            seat.note_unseen();
         }
         replies.into_iter().next().ok_or(CloseReason::ServerGone)
     }

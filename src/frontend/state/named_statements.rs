@@ -1,9 +1,11 @@
-//! Statements with lock calls, and such as ask for their connection's id, that are prepared under a name in SQL.
+//! Statements with lock calls, and such as ask for their connection's id or commit, that are prepared under a name in
+//! SQL.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::lock_statement::PrepareContext;
+use crate::sql::classify::commits::Commit;
 use crate::sql::expression::composite::Composite;
 
 /// A statement with lock calls that has a name, or one that asks for its connection's id.
@@ -29,6 +31,8 @@ impl NamedStatement {
 pub(crate) enum NameMeaning {
     /// A statement with calls.
     Calls(Arc<NamedStatement>),
+    /// A statement that commits.
+    Commits(Commit),
     /// A PREPARE of it has failed: the server may have kept the statement with calls, or not.
     Doubtful,
 }
@@ -66,6 +70,7 @@ impl NamedStatements {
     pub(crate) fn forget_without_calls(&mut self) {
         self.by_name.retain(|_, meaning| match meaning {
             NameMeaning::Calls(statement) => !statement.composite.calls.is_empty(),
+            NameMeaning::Commits(_) => false,
             NameMeaning::Doubtful => true,
         });
     }
@@ -79,7 +84,7 @@ impl NamedStatements {
     pub(crate) fn size(&self) -> usize {
         let one = |(name, meaning): (&Vec<u8>, &NameMeaning)| match meaning {
             NameMeaning::Calls(statement) => name.len() + statement.size(),
-            NameMeaning::Doubtful => name.len(),
+            NameMeaning::Commits(_) | NameMeaning::Doubtful => name.len(),
         };
         self.by_name.iter().map(one).sum()
     }

@@ -3,6 +3,7 @@
 
 pub mod at_prepare;
 mod bare;
+pub mod commits;
 pub(in crate::sql) mod definition;
 pub mod named;
 pub mod split;
