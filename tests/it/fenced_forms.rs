@@ -16,6 +16,7 @@ on_both! {
     a_fenced_prepared_commit_looks_like_any_other
     a_prepared_commit_whose_rows_are_busy_can_be_executed_again
     a_name_that_means_another_statement_is_not_fenced
+    a_name_for_a_commit_keeps_no_other_statement_from_the_server
     a_later_commit_after_the_lock_has_passed_on_is_not_made
     no_later_commit_is_made_after_a_takeover
     later_statements_that_commit_are_fenced_and_no_others
@@ -332,6 +333,21 @@ fn a_name_that_means_another_statement_is_not_fenced(server: &Server) {
     assert_eq!(session.client.query(b"EXECUTE d").error(), Some(1243));
     assert!(!table.has(2));
     session.run("ROLLBACK");
+    session.unlock("k");
+}
+
+/// Where it cannot be seen what is executed.
+fn a_name_for_a_commit_keeps_no_other_statement_from_the_server(server: &Server) {
+    let proxy = Proxy::start(&server.url, &[]);
+    let mut session = Session::at(proxy.port);
+    session.lock("k");
+    session.run("PREPARE c FROM 'COMMIT'");
+    session.run("PREPARE d FROM 'SELECT 7'");
+    let long = format!("/* {} */ EXECUTE d", "x".repeat(70_000));
+    assert_eq!(session.value(&long).as_deref(), Some("7"));
+    if flavour_of(server) == Flavour::MariaDb {
+        assert_eq!(session.value("BEGIN NOT ATOMIC EXECUTE d; END").as_deref(), Some("7"));
+    }
     session.unlock("k");
 }
 

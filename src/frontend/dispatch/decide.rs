@@ -202,7 +202,8 @@ impl Dispatcher<'_> {
         link.note_text(text, self.view.dialect(link.status()), head.fits(), query);
         if !head.fits() {
             let dialect = self.view.dialect(link.status());
-            let stream = Stream::after(dialect, text_at).with_names(query && has_named);
+            let calls_named = query && self.statements.named.any_but_commits();
+            let stream = Stream::after(dialect, text_at).with_names(calls_named);
             let native = runs_uncovered(self.context);
             let stream = if native { stream.looking() } else { stream };
             return Ok(CommandAction::Forward(Some(stream)));

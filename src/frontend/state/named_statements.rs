@@ -51,6 +51,11 @@ impl NamedStatements {
         !self.by_name.is_empty()
     }
 
+    /// Whether any name is known whose statement is more than a commit.
+    pub(crate) fn any_but_commits(&self) -> bool {
+        self.by_name.values().any(|meaning| !matches!(meaning, NameMeaning::Commits(_)))
+    }
+
     /// What a name means, as the server folds it.
     pub(crate) fn get(&self, folded: &[u8]) -> Option<&NameMeaning> {
         self.by_name.get(folded)
@@ -103,6 +108,17 @@ mod tests {
         assert_eq!(named.size(), 4);
         named.remove(b"stmt");
         assert!(!named.any() && named.get(b"stmt").is_none());
+    }
+
+    #[test]
+    fn a_commit_is_known_by_its_name_and_is_no_call() {
+        let mut named = NamedStatements::default();
+        named.insert(b"c".to_vec(), NameMeaning::Commits(Commit::Always));
+        assert!(named.any() && !named.any_but_commits());
+        named.insert(b"d".to_vec(), NameMeaning::Doubtful);
+        assert!(named.any_but_commits());
+        named.forget_without_calls();
+        assert!(named.get(b"c").is_none() && named.get(b"d").is_some());
     }
 
     #[test]
