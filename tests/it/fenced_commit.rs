@@ -120,6 +120,16 @@ pub(crate) fn late_commit(
     proxy: &Proxy,
     commit: impl Fn(&mut Session, &Table, u32),
 ) -> Option<u32> {
+    late(server, proxy, |session, table, n| table.insert(session, n), commit)
+}
+
+/// The same where `begin` comes before the lock can pass on, and `commit` sends what commits the round's number.
+pub(crate) fn late(
+    server: &Server,
+    proxy: &Proxy,
+    begin: impl Fn(&mut Session, &Table, u32),
+    commit: impl Fn(&mut Session, &Table, u32),
+) -> Option<u32> {
     let table = Table::on(server);
     let mut root = server.root();
     root.run("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
@@ -128,7 +138,7 @@ pub(crate) fn late_commit(
         let mut holder = Session::at(proxy.port);
         let name = format!("k{round}");
         holder.lock(&name);
-        table.insert(&mut holder, round);
+        begin(&mut holder, &table, round);
         let passing = passing_on(&mut root, &proxy.schema, &name);
         commit(&mut holder, &table, round);
         thread::park_timeout(Duration::from_micros(u64::from(round % 25) * 60));

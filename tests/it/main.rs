@@ -16,6 +16,7 @@ mod endings;
 mod evaluation;
 mod fenced_commit;
 mod fenced_forms;
+mod fenced_writes;
 mod forms;
 mod gates;
 mod generated;

@@ -2,6 +2,7 @@
 
 use super::elsewhere::decide_elsewhere;
 use super::kill::Kill;
+use super::prepared_commit::noted_of;
 use super::watched::decide_watched;
 use crate::frontend::link::Link;
 use crate::frontend::link::close_reason::CloseReason;
@@ -11,6 +12,7 @@ use crate::frontend::link::pending::Recipient;
 use crate::frontend::locks::call_context::text_start;
 use crate::frontend::locks::commit_fence::fences;
 use crate::frontend::locks::unsupported::{self, Decision, note_uncovered, runs_uncovered};
+use crate::frontend::locks::write_fence::fences_writes;
 use crate::frontend::observe::watch::Watch;
 use crate::frontend::prepared::too_long::decide_long;
 use crate::frontend::shared::context::Context;
@@ -23,8 +25,10 @@ use crate::net::buffers::BUFFER;
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::error_replacement::ErrorReplacement;
 use crate::protocol::frame::{FrameHeader, HEADER};
+use crate::protocol::status::Status;
 use crate::sql::classify::commits::{commit_of, may_commit_later};
 use crate::sql::classify::named::may_be_named;
+use crate::sql::classify::writes::{Write, write_of};
 use crate::sql::find::prefilter::scan;
 use crate::sql::find::stream::{Stream, StreamFound};
 use crate::sql::find::words::names_connection;
@@ -229,8 +233,26 @@ impl Dispatcher<'_> {
             return false;
         }
         let later = || link.guard().is_armed() && self.view.several() && may_commit_later(text);
-        let first = || commit_of(text, self.view.dialect(link.status())).is_some();
-        if query { may_need_a_fence(link) && first() || later() } else { first() }
+        let (config, dialect) = (&self.context.config, self.view.dialect(link.status()));
+        let first = || commit_of(text, dialect).is_some();
+        if !query {
+            return noted_of(config, text, dialect).is_some();
+        }
+        may_need_a_fence(link) && first() || later() || self.writes(link, text, true)
+    }
+
+    /// Whether a text is a write that is to be fenced. One that is not, since it is no plain one or not here as a `whole`, is
+    /// counted.
+    fn writes(&self, link: &Link, text: &[u8], whole: bool) -> bool {
+        if !fences_writes(&self.context.config) || !may_write_alone(link) {
+            return false;
+        }
+        let write = write_of(text, self.view.several());
+        let fenced = whole && write == Some(Write::Plain);
+        if write.is_some() && !fenced {
+            self.context.metrics.fenced_commits.with_label_values(&["unfenced"]).inc();
+        }
+        fenced
     }
 
     /// A command for a prepared statement.
@@ -254,6 +276,14 @@ impl Dispatcher<'_> {
                     if head.fits() && may_need_a_fence(link) =>
                 {
                     return Ok(park(head));
+                }
+                (Command::STMT_EXECUTE, Noted::Writes) if head.fits() && may_write_alone(link) => {
+                    return Ok(park(head));
+                }
+                (Command::STMT_EXECUTE | Command::MARIADB_BULK_EXECUTE, Noted::Writes)
+                    if may_write_alone(link) =>
+                {
+                    self.context.metrics.fenced_commits.with_label_values(&["unfenced"]).inc();
                 }
                 (Command::STMT_EXECUTE | Command::MARIADB_BULK_EXECUTE, Noted::Asks(columns)) => {
                     if !link.owes_nothing() {
@@ -296,6 +326,12 @@ impl Dispatcher<'_> {
 /// Whether the session holds locks, and may have changes that a commit would make.
 fn may_need_a_fence(link: &Link) -> bool {
     link.guard().is_armed() && (link.may_have_changes() || !link.owes_nothing())
+}
+
+/// Whether the session holds locks, and a write may commit by itself.
+fn may_write_alone(link: &Link) -> bool {
+    let outside = link.status().has(Status::AUTOCOMMIT) && !link.is_inside();
+    link.guard().is_armed() && (outside || !link.owes_nothing())
 }
 
 fn refusal(found: StreamFound) -> &'static str {

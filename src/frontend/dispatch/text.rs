@@ -14,6 +14,7 @@ use crate::frontend::locks::reading::{classify_text, pieces_of};
 use crate::frontend::locks::reply::answer_call;
 use crate::frontend::locks::unsupported::{UNJUDGED, refuse_unsupported};
 use crate::frontend::locks::visible_wait::WaitStatement;
+use crate::frontend::locks::write_fence::fence_write;
 use crate::frontend::prepared::sql_prepare::run_named;
 use crate::frontend::prepared::sql_text::Request;
 use crate::frontend::state::several::Several;
@@ -23,6 +24,7 @@ use crate::lock::codes;
 use crate::protocol::command::Command;
 use crate::protocol::frame::HEADER;
 use crate::sql::classify::commits::{commit_of, may_commit_later};
+use crate::sql::classify::writes::{Write, write_of};
 use crate::sql::classify::{BareCall, Statement, as_composite};
 use crate::sql::expression::argument::Argument;
 
@@ -97,6 +99,10 @@ pub(crate) async fn run_text(
         Statement::Several(pieces) => {
             return Ok(several(cx, &payload[..at], text, &pieces));
         }
+        Statement::NoCall | Statement::PerhapsLists
+            if write_of(text, cx.view.several()) == Some(Write::Plain)
+                && !cx.command.is_part()
+                && fence_write(cx, &packet).await? => {}
         statement => pass_or_refuse(cx, &packet, text, &statement).await?,
     }
     Ok(Answered::Done)

@@ -37,7 +37,7 @@ enum Fence {
 
 /// Whether commits are fenced at all.
 pub(crate) fn fences(config: &Config) -> bool {
-    config.fenced_commit == FencedCommit::Explicit
+    config.fenced_commit != FencedCommit::Off
 }
 
 /// Asks, if the first statement of a text is to be fenced: what the client gets in place of its answer, if it is not to be
@@ -64,16 +64,23 @@ pub(crate) async fn fence(
         return Ok(None);
     }
     cx.settle().await?;
-    let (ledger, store) = (cx.locks.ledger(), &cx.context.config.store);
-    let (Some(proxy), Some(store)) = (ledger.granted_by(), store) else { return Ok(None) };
     let without_effect = commit == Commit::BySwitch && cx.server.status().has(Status::AUTOCOMMIT);
     if without_effect || !cx.server.may_have_changes() {
         return Ok(None);
     }
+    put_question(cx).await
+}
+
+/// Counts a commit of a session that holds locks.
+pub(super) fn count(cx: &CallContext<'_>, result: &str) {
+    cx.context.metrics.fenced_commits.with_label_values(&[result]).inc();
+}
+
+/// Asks in an open transaction: what the client gets in place of the answer to its COMMIT, if that is not to be sent.
+pub(super) async fn put_question(cx: &mut CallContext<'_>) -> Result<Option<Vec<u8>>, CloseReason> {
+    let (ledger, store) = (cx.locks.ledger(), &cx.context.config.store);
+    let (Some(proxy), Some(store)) = (ledger.granted_by(), store) else { return Ok(None) };
     let (grants, schema) = (ledger.held().grants(), store.schema.clone());
-    let count = |cx: &CallContext<'_>, result| {
-        cx.context.metrics.fenced_commits.with_label_values(&[result]).inc();
-    };
     if cx.context.lines.unfenced.has(cx.identity.owner()) {
         count(cx, "denied");
         return Ok(None);
@@ -130,7 +137,7 @@ pub(crate) async fn fence(
 async fn hide_refusal(cx: &mut CallContext<'_>) -> Result<(), CloseReason> {
     if cx.flavour() == Flavour::MariaDb {
         let packet = packet::query(b"SELECT 1 FROM (SELECT 1) t LIMIT 1", cx.capabilities());
-        cx.server.exchange_unseen(vec![packet]).await?;
+        cx.server.exchange_unseen(vec![packet], true).await?;
     }
     Ok(())
 }
@@ -148,7 +155,7 @@ async fn ask(
         let statements = fence_sql(schema, proxy, some, flavour, version);
         let packet = |text: &String| packet::query(text.as_bytes(), cx.capabilities());
         let packets = statements.iter().map(packet).collect();
-        let reply = cx.server.exchange_unseen(packets).await?;
+        let reply = cx.server.exchange_unseen(packets, true).await?;
         match reply.ending {
             Ending::Err { code: LOST } => return Ok(Fence::Lost),
             Ending::Err { code } if DENIED.contains(&code) => return Ok(Fence::Denied),

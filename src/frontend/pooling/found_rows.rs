@@ -64,10 +64,11 @@ impl Seat {
         self.results.moved();
     }
 
-    /// Its connection has heard a question before a COMMIT. On MySQL that leaves FOUND_ROWS() as it was, and the COMMIT sets
-    /// ROW_COUNT(). Where the client hears all reports, nothing was remembered.
-    pub(crate) fn note_unseen(&mut self) {
-        if self.flavour == Flavour::MariaDb && !self.pins.has(Pin::Tracking) {
+    /// Its connection has heard something that is not the session's. A question `ahead` of a COMMIT leaves FOUND_ROWS() as
+    /// it was on MySQL, and the COMMIT sets ROW_COUNT(). Where the client hears all reports, nothing was remembered.
+    pub(crate) fn note_unseen(&mut self, ahead: bool) {
+        let leaves = ahead && self.flavour == Flavour::MySql;
+        if !leaves && !self.pins.has(Pin::Tracking) {
             self.note_move();
         }
     }

@@ -110,6 +110,8 @@ pub(crate) enum Noted {
     Kills(Arc<[u8]>),
     /// It commits.
     Commits(Commit),
+    /// It writes.
+    Writes,
 }
 
 impl Noted {
@@ -121,7 +123,7 @@ impl Noted {
                 size_of_val(columns.as_slice()) + names
             }
             Self::Kills(text) => text.len(),
-            Self::Commits(_) => 0,
+            Self::Commits(_) | Self::Writes => 0,
         };
         size_of::<Self>() + more
     }

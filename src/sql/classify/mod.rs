@@ -7,6 +7,7 @@ pub mod commits;
 pub(in crate::sql) mod definition;
 pub mod named;
 pub mod split;
+pub mod writes;
 
 use std::ops::Range;
 
