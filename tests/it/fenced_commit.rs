@@ -101,6 +101,7 @@ fn a_commit_after_the_lock_has_passed_on_is_not_made(server: &Server) {
         assert_eq!(words.code, 4031, "{words:?}");
         assert!(!table.has(1));
         assert_eq!(commits(&proxy, "lost"), "1");
+        eventually("it is logged", || proxy.log().contains("a COMMIT was not sent").then_some(()));
         assert_eq!(proxy.log().matches("a COMMIT was not sent").count(), 1, "{}", proxy.log());
         way.heal();
         server.root().run(&format!("DROP DATABASE {schema}"));
