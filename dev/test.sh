@@ -76,7 +76,7 @@ done
 # The files of tests/it that take longest, four fifths of the time together, take turns: each is run on one of the
 # servers, and by the next change on the other.
 slow=(
-  admin admin_edges admin_port adopt audit checks deadlocks documented doctor endings evaluation fenced_commit gates generated hostile
+  admin admin_edges admin_port adopt audit checks deadlocks documented doctor endings evaluation fenced_commit fenced_forms fenced_writes gates generated hostile
   hostile_names impostors large legs lexer moving observe pooling/crowds pooling/endings pooling/failover
   pooling/failover_beside_native pooling/logins pooling/losses probes readers relay rolling semi_sync starts strangers stuck suspended
   takeover turns unlisted upgrade vanished windows witnesses writers

@@ -92,8 +92,8 @@ pub struct Raw {
     /// each has executed it; with commas [default: none]
     #[arg(long, value_name = "HOST:PORT", env = "LOCKSTEAD_FAILOVER_CANDIDATES")]
     pub failover_candidates: Option<OneOrMore>,
-    /// Ask the server at each COMMIT of a session that holds locks whether they are still its own ("explicit"),
-    /// or never ("off") [default: explicit]
+    /// Ask the server at each COMMIT of a session that holds locks whether they are still its own ("explicit"), at
+    /// each single write, too ("all"), or never ("off") [default: explicit]
     #[arg(long, value_name = "WHICH", env = "LOCKSTEAD_FENCED_COMMIT")]
     pub fenced_commit: Option<String>,
     /// Delete the rows of locks that were not taken for this long: 1s to 24h [default: 10m]

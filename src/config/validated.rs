@@ -43,6 +43,8 @@ pub enum OnStoreError {
 pub enum FencedCommit {
     /// Those that a statement asks for, such as COMMIT.
     Explicit,
+    /// Those of single writes, too.
+    All,
     /// None.
     Off,
 }
@@ -171,8 +173,8 @@ const LOSSES: [(&str, OnLeaseLost); 2] =
     [("suspend", OnLeaseLost::Suspend), ("close", OnLeaseLost::Close)];
 const FAILOVERS: [(&str, OnFailover); 2] =
     [("reclaim", OnFailover::Reclaim), ("adopt", OnFailover::Adopt)];
-const FENCES: [(&str, FencedCommit); 2] =
-    [("explicit", FencedCommit::Explicit), ("off", FencedCommit::Off)];
+const FENCES: [(&str, FencedCommit); 3] =
+    [("explicit", FencedCommit::Explicit), ("all", FencedCommit::All), ("off", FencedCommit::Off)];
 const FORMATS: [(&str, LogFormat); 2] = [("text", LogFormat::Text), ("json", LogFormat::Json)];
 /// Compression algorithms that the server may be asked for.
 const ALGORITHMS: [(&str, Capabilities); 3] =
@@ -414,8 +416,8 @@ mod tests {
             is_refused(change, key, fix);
         }
         is_refused(Raw { state_dir: Some(String::new()), ..raw() }, "state_dir", "directory");
-        let all = Raw { fenced_commit: Some("all".into()), ..raw() };
-        is_refused(all, "fenced_commit", "explicit");
+        let some = Raw { fenced_commit: Some("some".into()), ..raw() };
+        is_refused(some, "fenced_commit", "explicit");
     }
 
     #[test]

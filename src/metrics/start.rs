@@ -26,7 +26,10 @@ impl Metrics {
             (&self.rings, &["rung", "not_reached"]),
             (&self.deadlocks, &["here", "across"]),
             (&self.suspensions, &["resumed", "closed"]),
-            (&self.fenced_commits, &["fenced", "lost", "denied", "failed", "interrupted"]),
+            (
+                &self.fenced_commits,
+                &["fenced", "lost", "denied", "failed", "interrupted", "unfenced"],
+            ),
             (&self.pool_moves, &["all", "reset", "delta", "nothing"]),
             (&self.failover_locks, &["kept", "lost"]),
             (&self.pool_audits, &["clear", "left", "unknown"]),

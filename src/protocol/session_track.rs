@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use super::capabilities::Capabilities;
+use super::frame::{HEADER, put_frame};
 use super::reader::{Reader, put_lenenc, put_lenenc_bytes};
 use super::status::Status;
 use crate::mutants::{self, Mutant};
@@ -24,6 +25,7 @@ const TOLD_BY_DEFAULT: [&[u8]; 5] = [
 const VARIABLE: u8 = 0;
 const SCHEMA: u8 = 1;
 const STATE: u8 = 2;
+const GTIDS: u8 = 3;
 const CHARACTERISTICS: u8 = 4;
 const TRANSACTION: u8 = 5;
 
@@ -103,7 +105,11 @@ impl<'a> OkPacket<'a> {
 
     /// The payload for a client that has left its trackers at their defaults.
     pub fn for_client(&self, told: &mut DefaultReports) -> Vec<u8> {
-        let kept = told.kept(self.blocks);
+        self.encoded(told.kept(self.blocks).as_deref())
+    }
+
+    /// The payload with these blocks in place of its own; `None`: nothing has changed.
+    fn encoded(&self, kept: Option<&[u8]>) -> Vec<u8> {
         let kept_any = kept.is_some();
         let kept = kept.unwrap_or_default();
         let changed = if kept_any || mutants::on(Mutant::KeepChangedFlag) {
@@ -122,10 +128,42 @@ impl<'a> OkPacket<'a> {
             put_lenenc_bytes(&mut out, info);
         }
         if kept_any {
-            put_lenenc_bytes(&mut out, &kept);
+            put_lenenc_bytes(&mut out, kept);
         }
         out
     }
+}
+
+/// The OK to a write, in its frame, as if it had committed by itself: `commit` is the OK to the COMMIT after it.
+pub fn ended(write: &[u8], commit: &[u8], capabilities: Capabilities) -> Vec<u8> {
+    ended_ok(write, commit, capabilities).unwrap_or_else(|| write.to_vec())
+}
+
+fn ended_ok(write: &[u8], commit: &[u8], capabilities: Capabilities) -> Option<Vec<u8>> {
+    let flags = |status: u16| status & !Status::IN_TRANS | Status::AUTOCOMMIT;
+    let payload = write.get(HEADER..)?;
+    if !capabilities.has(Capabilities::SESSION_TRACK) {
+        let mut r = Reader::new(payload);
+        let _ = (r.u8()?, r.lenenc()?, r.lenenc()?);
+        let at = HEADER + r.position();
+        let status = flags(r.u16()?);
+        let mut out = write.to_vec();
+        out[at..at + 2].copy_from_slice(&status.to_le_bytes());
+        return Some(out);
+    }
+    let (ok, commit) = (OkPacket::parse(payload)?, OkPacket::parse(commit.get(HEADER..)?)?);
+    let own = blocks(ok.blocks).flatten().filter(|block| block.kind != TRANSACTION);
+    let gtids = blocks(commit.blocks).flatten().filter(|block| block.kind == GTIDS);
+    let kept: Vec<u8> = own.chain(gtids).flat_map(|block| block.whole.to_vec()).collect();
+    let status = Status(flags(ok.status.0 & !Status::SESSION_STATE_CHANGED));
+    let kept = (!kept.is_empty()).then_some(kept);
+    let mut out = Vec::new();
+    put_frame(
+        &mut out,
+        *write.get(HEADER - 1)?,
+        &OkPacket { status, ..ok }.encoded(kept.as_deref()),
+    );
+    Some(out)
 }
 
 /// What a client hears that has left its trackers at their defaults, where the server was asked for more.

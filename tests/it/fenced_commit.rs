@@ -34,14 +34,14 @@ on_both! {
 }
 
 /// A table for what sessions write.
-struct Table {
-    name: String,
+pub(crate) struct Table {
+    pub(crate) name: String,
     server: Server,
     _database: Database,
 }
 
 impl Table {
-    fn on(server: &Server) -> Self {
+    pub(crate) fn on(server: &Server) -> Self {
         let database = Database::create(server);
         let name = database.table("t");
         server.root().run(&format!("CREATE TABLE {name} (n INT PRIMARY KEY)"));
@@ -49,25 +49,31 @@ impl Table {
     }
 
     /// Has a session insert this number in a transaction, which stays open.
-    fn insert(&self, session: &mut Session, n: u32) {
+    pub(crate) fn insert(&self, session: &mut Session, n: u32) {
         session.run("BEGIN");
         session.run(&format!("INSERT INTO {} VALUES ({n})", self.name));
     }
 
-    fn has(&self, n: u32) -> bool {
+    pub(crate) fn has(&self, n: u32) -> bool {
         let sql = format!("SELECT COUNT(*) FROM {} WHERE n={n}", self.name);
         self.server.root().column(&sql) == ["1"]
     }
 }
 
 /// Takes a lock's row away, as a grant to another proxy would.
-fn pass_on(root: &mut Root, schema: &str, name: &str) {
-    let key = root.column(&format!("SELECT HEX(k) FROM {schema}.locks WHERE name='{name}'"));
-    let set = format!("UPDATE {schema}.locks SET tok=tok+1,holder=5,sess=5");
-    root.run(&format!("{set} WHERE k=x'{}'", key.concat()));
+pub(crate) fn pass_on(root: &mut Root, schema: &str, name: &str) {
+    let passing = passing_on(root, schema, name);
+    root.run(&passing);
 }
 
-fn commits(proxy: &lockstead_support::Proxy, result: &str) -> String {
+/// The statement for that.
+fn passing_on(root: &mut Root, schema: &str, name: &str) -> String {
+    let key = root.column(&format!("SELECT HEX(k) FROM {schema}.locks WHERE name='{name}'"));
+    let set = format!("UPDATE {schema}.locks SET tok=tok+1,holder=5,sess=5");
+    format!("{set} WHERE k=x'{}'", key.concat())
+}
+
+pub(crate) fn commits(proxy: &lockstead_support::Proxy, result: &str) -> String {
     proxy.metric(&format!("lockstead_fenced_commits_total{{result=\"{result}\"}}")).to_string()
 }
 
@@ -95,6 +101,7 @@ fn a_commit_after_the_lock_has_passed_on_is_not_made(server: &Server) {
         assert_eq!(words.code, 4031, "{words:?}");
         assert!(!table.has(1));
         assert_eq!(commits(&proxy, "lost"), "1");
+        eventually("it is logged", || proxy.log().contains("a COMMIT was not sent").then_some(()));
         assert_eq!(proxy.log().matches("a COMMIT was not sent").count(), 1, "{}", proxy.log());
         way.heal();
         server.root().run(&format!("DROP DATABASE {schema}"));
@@ -104,11 +111,26 @@ fn a_commit_after_the_lock_has_passed_on_is_not_made(server: &Server) {
 /// A takeover and a COMMIT at the same time: one of them is first, and both know which.
 fn nothing_is_committed_after_a_takeover_whenever_it_comes(server: &Server) {
     let proxy = Proxy::start(&server.url, &[]);
-    assert_eq!(late_commit(server, &proxy), None);
+    assert_eq!(late_commit(server, &proxy, |session, _, _| session.send("COMMIT")), None);
 }
 
-/// The first round of many, if any, in which something was committed after the takeover.
-fn late_commit(server: &Server, proxy: &Proxy) -> Option<u32> {
+/// The first round of many, if any, in which something was committed after the takeover. `commit` sends a COMMIT
+/// in the session's transaction, in which the round's number was inserted into the table.
+pub(crate) fn late_commit(
+    server: &Server,
+    proxy: &Proxy,
+    commit: impl Fn(&mut Session, &Table, u32),
+) -> Option<u32> {
+    late(server, proxy, |session, table, n| table.insert(session, n), commit)
+}
+
+/// The same where `begin` comes before the lock can pass on, and `commit` sends what commits the round's number.
+pub(crate) fn late(
+    server: &Server,
+    proxy: &Proxy,
+    begin: impl Fn(&mut Session, &Table, u32),
+    commit: impl Fn(&mut Session, &Table, u32),
+) -> Option<u32> {
     let table = Table::on(server);
     let mut root = server.root();
     root.run("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
@@ -117,11 +139,12 @@ fn late_commit(server: &Server, proxy: &Proxy) -> Option<u32> {
         let mut holder = Session::at(proxy.port);
         let name = format!("k{round}");
         holder.lock(&name);
-        table.insert(&mut holder, round);
-        holder.send("COMMIT");
+        begin(&mut holder, &table, round);
+        let passing = passing_on(&mut root, &proxy.schema, &name);
+        commit(&mut holder, &table, round);
         thread::park_timeout(Duration::from_micros(u64::from(round % 25) * 60));
         root.run("BEGIN");
-        pass_on(&mut root, &proxy.schema, &name);
+        root.run(&passing);
         let seen = format!("SELECT COUNT(*) FROM {} WHERE n={round}", table.name);
         let committed = root.column(&seen) == ["1"];
         root.run("COMMIT");
@@ -499,6 +522,7 @@ mod left_out {
 
     fn mutant_fence_by_name(server: &Server) {
         let proxy = Proxy::start_mutant(&server.url, "FenceByName", &[]);
-        assert!(late_commit(server, &proxy).is_some(), "nobody notices");
+        let found = late_commit(server, &proxy, |session, _, _| session.send("COMMIT"));
+        assert!(found.is_some(), "nobody notices");
     }
 }

@@ -15,6 +15,8 @@ mod documented;
 mod endings;
 mod evaluation;
 mod fenced_commit;
+mod fenced_forms;
+mod fenced_writes;
 mod forms;
 mod gates;
 mod generated;

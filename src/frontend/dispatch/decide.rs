@@ -2,6 +2,7 @@
 
 use super::elsewhere::decide_elsewhere;
 use super::kill::Kill;
+use super::prepared_commit::noted_of;
 use super::watched::decide_watched;
 use crate::frontend::link::Link;
 use crate::frontend::link::close_reason::CloseReason;
@@ -9,21 +10,25 @@ use crate::frontend::link::from_client::{CommandAction, Dispatch};
 use crate::frontend::link::input::Dropped;
 use crate::frontend::link::pending::Recipient;
 use crate::frontend::locks::call_context::text_start;
-use crate::frontend::locks::commit_fence::may_be_fenced;
+use crate::frontend::locks::commit_fence::fences;
 use crate::frontend::locks::unsupported::{self, Decision, note_uncovered, runs_uncovered};
+use crate::frontend::locks::write_fence::fences_writes;
 use crate::frontend::observe::watch::Watch;
 use crate::frontend::prepared::too_long::decide_long;
 use crate::frontend::shared::context::Context;
 use crate::frontend::state::identity::Identity;
 use crate::frontend::state::phase::Phase;
 use crate::frontend::state::server_view::ServerView;
-use crate::frontend::state::statements::{AboutIds, Statements};
+use crate::frontend::state::statements::{Noted, Statements};
 use crate::lock::codes;
 use crate::net::buffers::BUFFER;
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::error_replacement::ErrorReplacement;
 use crate::protocol::frame::{FrameHeader, HEADER};
+use crate::protocol::status::Status;
+use crate::sql::classify::commits::{commit_of, may_commit_later};
 use crate::sql::classify::named::may_be_named;
+use crate::sql::classify::writes::{Write, write_of};
 use crate::sql::find::prefilter::scan;
 use crate::sql::find::stream::{Stream, StreamFound};
 use crate::sql::find::words::names_connection;
@@ -201,7 +206,8 @@ impl Dispatcher<'_> {
         link.note_text(text, self.view.dialect(link.status()), head.fits(), query);
         if !head.fits() {
             let dialect = self.view.dialect(link.status());
-            let stream = Stream::after(dialect, text_at).with_names(query && has_named);
+            let calls_named = query && self.statements.named.any_but_commits();
+            let stream = Stream::after(dialect, text_at).with_names(calls_named);
             let native = runs_uncovered(self.context);
             let stream = if native { stream.looking() } else { stream };
             return Ok(CommandAction::Forward(Some(stream)));
@@ -217,12 +223,36 @@ impl Dispatcher<'_> {
         } else {
             link.is_shared() && (names_connection(text) || Kill::read(text).is_some())
         };
-        let fences = query
-            && link.guard().is_armed()
-            && (link.may_have_changes() || !link.owes_nothing())
-            && may_be_fenced(&self.context.config, text);
-        let parks = found.call || names || asks || fences;
+        let parks = found.call || names || asks || self.commits(link, text, query);
         Ok(if parks { CommandAction::Park } else { CommandAction::Forward(None) })
+    }
+
+    /// Whether a text may have to be fenced, or, if it is prepared, its executions.
+    fn commits(&self, link: &Link, text: &[u8], query: bool) -> bool {
+        if !fences(&self.context.config) {
+            return false;
+        }
+        let later = || link.guard().is_armed() && self.view.several() && may_commit_later(text);
+        let (config, dialect) = (&self.context.config, self.view.dialect(link.status()));
+        let first = || commit_of(text, dialect).is_some();
+        if !query {
+            return noted_of(config, text, dialect).is_some();
+        }
+        may_need_a_fence(link) && first() || later() || self.writes(link, text, true)
+    }
+
+    /// Whether a text is a write that is to be fenced. One that is not, since it is no plain one or not here as a `whole`, is
+    /// counted.
+    fn writes(&self, link: &Link, text: &[u8], whole: bool) -> bool {
+        if !fences_writes(&self.context.config) || !may_write_alone(link) {
+            return false;
+        }
+        let write = write_of(text, self.view.several());
+        let fenced = whole && write == Some(Write::Plain);
+        if write.is_some() && !fenced {
+            self.context.metrics.fenced_commits.with_label_values(&["unfenced"]).inc();
+        }
+        fenced
     }
 
     /// A command for a prepared statement.
@@ -237,15 +267,25 @@ impl Dispatcher<'_> {
             });
         };
         let id = u32::from_le_bytes([id[0], id[1], id[2], id[3]]);
-        if let Some(about) = self.statements.about_ids(id) {
-            match (head.command, about) {
-                (Command::STMT_EXECUTE, AboutIds::Kills(_)) if head.fits() => {
+        if let Some(noted) = self.statements.noted(id) {
+            match (head.command, noted) {
+                (Command::STMT_EXECUTE, Noted::Kills(_)) if head.fits() => {
                     return Ok(park(head));
                 }
-                (
-                    Command::STMT_EXECUTE | Command::MARIADB_BULK_EXECUTE,
-                    AboutIds::Asks(columns),
-                ) => {
+                (Command::STMT_EXECUTE, Noted::Commits(_))
+                    if head.fits() && may_need_a_fence(link) =>
+                {
+                    return Ok(park(head));
+                }
+                (Command::STMT_EXECUTE, Noted::Writes) if head.fits() && may_write_alone(link) => {
+                    return Ok(park(head));
+                }
+                (Command::STMT_EXECUTE | Command::MARIADB_BULK_EXECUTE, Noted::Writes)
+                    if may_write_alone(link) =>
+                {
+                    self.context.metrics.fenced_commits.with_label_values(&["unfenced"]).inc();
+                }
+                (Command::STMT_EXECUTE | Command::MARIADB_BULK_EXECUTE, Noted::Asks(columns)) => {
                     if !link.owes_nothing() {
                         // Its response is the next one when nothing else is owed.
                         return Ok(CommandAction::Bring(id));
@@ -281,6 +321,17 @@ impl Dispatcher<'_> {
         link.end_client();
         Err(CloseReason::ClientQuit)
     }
+}
+
+/// Whether the session holds locks, and may have changes that a commit would make.
+fn may_need_a_fence(link: &Link) -> bool {
+    link.guard().is_armed() && (link.may_have_changes() || !link.owes_nothing())
+}
+
+/// Whether the session holds locks, and a write may commit by itself.
+fn may_write_alone(link: &Link) -> bool {
+    let outside = link.status().has(Status::AUTOCOMMIT) && !link.is_inside();
+    link.guard().is_armed() && (outside || !link.owes_nothing())
 }
 
 fn refusal(found: StreamFound) -> &'static str {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::kill::{Kill, run_prepared_kill};
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::call_context::CallContext;
-use crate::frontend::prepared::session_id::keep_about_ids;
-use crate::frontend::state::statements::AboutIds;
+use crate::frontend::prepared::session_id::note_prepared;
+use crate::frontend::state::statements::Noted;
 use crate::protocol::command::Command;
 use crate::protocol::frame::HEADER;
 use crate::protocol::reader::Reader;
@@ -24,7 +24,7 @@ pub(crate) async fn prepare_kill(
     cx.settle_skipped().await?;
     let reply = cx.exchange_prepare(packet).await?;
     match reply.prepared() {
-        Some(ok) => keep_about_ids(cx, ok.id, AboutIds::Kills(text.into()), &reply.bytes)?,
+        Some(ok) => note_prepared(cx, ok.id, Noted::Kills(text.into()), &reply.bytes)?,
         None => cx.send_client(&reply.bytes)?,
     }
     Ok(true)
@@ -37,8 +37,8 @@ pub(crate) async fn execute_kill(
 ) -> Result<bool, CloseReason> {
     let mut r = Reader::new(packet.get(HEADER..).unwrap_or_default());
     let (Some(byte), Some(id)) = (r.u8(), r.u32()) else { return Ok(false) };
-    let (Command::STMT_EXECUTE, Some(AboutIds::Kills(text))) =
-        (Command(byte), cx.statements.about_ids(id))
+    let (Command::STMT_EXECUTE, Some(Noted::Kills(text))) =
+        (Command(byte), cx.statements.noted(id))
     else {
         return Ok(false);
     };

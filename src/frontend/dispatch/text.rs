@@ -1,17 +1,20 @@
 //! COM_QUERY with a text that may call.
 
+use std::ops::Range;
+
 use super::kill::{Kill, run_kill};
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::arguments::Given;
 use crate::frontend::locks::bare_call::{CallInPacket, check_alias, gives_no_row};
 use crate::frontend::locks::call_context::CallContext;
-use crate::frontend::locks::commit_fence::fence;
+use crate::frontend::locks::commit_fence::{fence_text, fences};
 use crate::frontend::locks::ended_wait::answer_ended_wait;
 use crate::frontend::locks::operations::{CallResult, make_call};
-use crate::frontend::locks::reading::classify_text;
+use crate::frontend::locks::reading::{classify_text, pieces_of};
 use crate::frontend::locks::reply::answer_call;
 use crate::frontend::locks::unsupported::{UNJUDGED, refuse_unsupported};
 use crate::frontend::locks::visible_wait::WaitStatement;
+use crate::frontend::locks::write_fence::fence_write;
 use crate::frontend::prepared::sql_prepare::run_named;
 use crate::frontend::prepared::sql_text::Request;
 use crate::frontend::state::several::Several;
@@ -20,6 +23,8 @@ use crate::frontend::statements::uncovered::pass_or_refuse;
 use crate::lock::codes;
 use crate::protocol::command::Command;
 use crate::protocol::frame::HEADER;
+use crate::sql::classify::commits::{commit_of, may_commit_later};
+use crate::sql::classify::writes::{Write, write_of};
 use crate::sql::classify::{BareCall, Statement, as_composite};
 use crate::sql::expression::argument::Argument;
 
@@ -49,7 +54,10 @@ pub(crate) async fn run_text(
         run_kill(cx, &packet, at, &kill).await?;
         return Ok(Answered::Done);
     }
-    if let Some(error) = fence(cx, text).await? {
+    if let Some(pieces) = pieces_to_fence(cx, text).await? {
+        return Ok(several(cx, &payload[..at], text, &pieces));
+    }
+    if let Some(error) = fence_text(cx, text).await? {
         cx.count(Command::QUERY);
         return cx.send_client(&error).map(|()| Answered::Done);
     }
@@ -89,12 +97,37 @@ pub(crate) async fn run_text(
             refuse_unsupported(cx, "a lock call in these statements")?;
         }
         Statement::Several(pieces) => {
-            let several = Several::of_text(&payload[..at], text, &pieces);
-            return Ok(Answered::Several(Box::new(several)));
+            return Ok(several(cx, &payload[..at], text, &pieces));
         }
+        Statement::NoCall | Statement::PerhapsLists
+            if write_of(text, cx.view.several()) == Some(Write::Plain)
+                && !cx.command.is_part()
+                && fence_write(cx, &packet).await? => {}
         statement => pass_or_refuse(cx, &packet, text, &statement).await?,
     }
     Ok(Answered::Done)
+}
+
+/// The statements of a text: those with calls are run one by one, and so are those that are fenced.
+fn several(cx: &CallContext<'_>, prefix: &[u8], text: &[u8], pieces: &[Range<usize>]) -> Answered {
+    let (fences, dialect) = (fences(&cx.context.config), cx.dialect());
+    // The first may have nothing to commit, which is known.
+    let inside = cx.server.may_have_changes();
+    let alone =
+        |nth, piece: &[u8]| fences && (nth > 0 || inside) && commit_of(piece, dialect).is_some();
+    Answered::Several(Box::new(Several::of_text(prefix, text, pieces, alone)))
+}
+
+/// The statements of a text, if one after the first is to be fenced.
+async fn pieces_to_fence(
+    cx: &mut CallContext<'_>,
+    text: &[u8],
+) -> Result<Option<Vec<Range<usize>>>, CloseReason> {
+    let holds = fences(&cx.context.config) && !cx.locks.ledger().held().is_empty();
+    if !holds || cx.command.is_part() || !cx.view.several() || !may_commit_later(text) {
+        return Ok(None);
+    }
+    pieces_of(cx, text).await
 }
 
 /// Runs a statement that is one call; its text begins `at` that byte of the payload.

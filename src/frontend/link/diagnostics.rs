@@ -41,6 +41,12 @@ impl Link {
         Ok(())
     }
 
+    /// Takes them along at once, if nothing else ties the session to its connection: its next statement clears them.
+    pub(crate) async fn keep_diagnostics(&mut self) -> Result<(), CloseReason> {
+        let may = self.seat.as_ref().is_some_and(|seat| seat.may_take_diagnostics());
+        if may { self.take_diagnostics().await } else { Ok(()) }
+    }
+
     async fn ask_for_warnings(&mut self, questions: [&str; 2]) -> Result<Vec<Reply>, CloseReason> {
         let packets = questions.map(|text| packet::query(text.as_bytes(), self.capabilities));
         let replies = self.exchange_all(&packets).await?;

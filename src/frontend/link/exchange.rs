@@ -47,21 +47,22 @@ impl Link {
     }
 
     /// Sends packets that leave nothing in the session, and reads all responses: what the server reports with them is not the
-    /// session's. The first of them. Nothing may be owed.
+    /// session's. The first of them. Nothing may be owed. `undone`: if the connection ends, nothing of the command that is
+    /// answered is left.
     pub(crate) async fn exchange_unseen(
         &mut self,
         packets: Vec<Vec<u8>>,
+        undone: bool,
     ) -> Result<Reply, CloseReason> {
         self.note_server_used();
-        // The client's command is not sent before: a transaction is rolled back if the connection ends.
-        let undone =
-            self.seat.as_mut().map(|seat| std::mem::replace(&mut seat.if_lost.undone, true));
+        // A transaction is rolled back if the connection ends.
+        let before =
+            self.seat.as_mut().map(|seat| std::mem::replace(&mut seat.if_lost.undone, undone));
         let replies = self.exchange_all(&packets).await?;
         self.server.take_reported();
         if let Some(seat) = &mut self.seat {
-            seat.if_lost.undone = undone.unwrap_or_default();
-            // Its connection has heard a question that is not the session's.
-            seat.note_move();
+            seat.if_lost.undone = before.unwrap_or_default();
+            seat.note_unseen(undone);
         }
         replies.into_iter().next().ok_or(CloseReason::ServerGone)
     }

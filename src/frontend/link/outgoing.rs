@@ -142,6 +142,10 @@ impl Link {
             let mut out = Vec::new();
             let seq = u8::from(answers || !self.pending.is_empty());
             error.encode(&mut out, seq, false);
+            // After the responses to other statements of the same text, it is numbered like one more.
+            if let Some(Amendment { amend, joins: true }) = &mut self.amendment {
+                out = amend.feed(&out);
+            }
             let _ = self.client.send(&out);
         }
     }

@@ -238,6 +238,9 @@ impl Link {
             if let Some(backend) = self.server.backend() {
                 backend.pass_all(true);
             }
+            if let Some(seat) = &mut self.seat {
+                seat.note_reports_left();
+            }
         }
         Ok(())
     }

@@ -8,8 +8,7 @@ use crate::protocol::packet;
 use crate::protocol::response::Ending;
 use crate::protocol::status::Status;
 use crate::seldom::Turn;
-use crate::sql::find::first_word::begins_with;
-use crate::sql::find::words::names_autocommit;
+use crate::sql::classify::commits::{Commit, commit_of};
 use crate::store::fence::{LOST, ROWS, fence_sql};
 use crate::types::{Flavour, ProxyId};
 
@@ -36,37 +35,52 @@ enum Fence {
     Interrupted(Vec<u8>),
 }
 
-/// Whether a statement is one of those that commit by themselves, and is to be fenced where a session with locks may
-/// have changed something.
-pub(crate) fn may_be_fenced(config: &Config, text: &[u8]) -> bool {
-    config.fenced_commit == FencedCommit::Explicit
-        && (begins_with(text, &[b"commit", b"begin", b"start"]) || switches(text))
+/// Whether commits are fenced at all.
+pub(crate) fn fences(config: &Config) -> bool {
+    config.fenced_commit != FencedCommit::Off
 }
 
-/// Whether a statement may switch autocommit on, which commits if it was off.
-fn switches(text: &[u8]) -> bool {
-    begins_with(text, &[b"set"]) && names_autocommit(text)
-}
-
-/// Asks, if the statement is to be fenced: what the client gets in place of its answer, if it is not to be sent.
-pub(crate) async fn fence(
+/// Asks, if the first statement of a text is to be fenced: what the client gets in place of its answer, if it is not to be
+/// sent.
+pub(crate) async fn fence_text(
     cx: &mut CallContext<'_>,
     text: &[u8],
 ) -> Result<Option<Vec<u8>>, CloseReason> {
-    if !may_be_fenced(&cx.context.config, text) || cx.locks.ledger().held().is_empty() {
+    if !fences(&cx.context.config) || cx.locks.ledger().held().is_empty() {
+        return Ok(None);
+    }
+    match commit_of(text, cx.dialect()) {
+        Some(commit) => fence(cx, commit).await,
+        None => Ok(None),
+    }
+}
+
+/// The same of a statement that commits like this.
+pub(crate) async fn fence(
+    cx: &mut CallContext<'_>,
+    commit: Commit,
+) -> Result<Option<Vec<u8>>, CloseReason> {
+    if !fences(&cx.context.config) || cx.locks.ledger().held().is_empty() {
         return Ok(None);
     }
     cx.settle().await?;
-    let (ledger, store) = (cx.locks.ledger(), &cx.context.config.store);
-    let (Some(proxy), Some(store)) = (ledger.granted_by(), store) else { return Ok(None) };
-    let without_effect = cx.server.status().has(Status::AUTOCOMMIT) && switches(text);
+    let without_effect = commit == Commit::BySwitch && cx.server.status().has(Status::AUTOCOMMIT);
     if without_effect || !cx.server.may_have_changes() {
         return Ok(None);
     }
+    put_question(cx).await
+}
+
+/// Counts a commit of a session that holds locks.
+pub(super) fn count(cx: &CallContext<'_>, result: &str) {
+    cx.context.metrics.fenced_commits.with_label_values(&[result]).inc();
+}
+
+/// Asks in an open transaction: what the client gets in place of the answer to its COMMIT, if that is not to be sent.
+pub(super) async fn put_question(cx: &mut CallContext<'_>) -> Result<Option<Vec<u8>>, CloseReason> {
+    let (ledger, store) = (cx.locks.ledger(), &cx.context.config.store);
+    let (Some(proxy), Some(store)) = (ledger.granted_by(), store) else { return Ok(None) };
     let (grants, schema) = (ledger.held().grants(), store.schema.clone());
-    let count = |cx: &CallContext<'_>, result| {
-        cx.context.metrics.fenced_commits.with_label_values(&[result]).inc();
-    };
     if cx.context.lines.unfenced.has(cx.identity.owner()) {
         count(cx, "denied");
         return Ok(None);
@@ -123,7 +137,7 @@ pub(crate) async fn fence(
 async fn hide_refusal(cx: &mut CallContext<'_>) -> Result<(), CloseReason> {
     if cx.flavour() == Flavour::MariaDb {
         let packet = packet::query(b"SELECT 1 FROM (SELECT 1) t LIMIT 1", cx.capabilities());
-        cx.server.exchange_unseen(vec![packet]).await?;
+        cx.server.exchange_unseen(vec![packet], true).await?;
     }
     Ok(())
 }
@@ -141,7 +155,7 @@ async fn ask(
         let statements = fence_sql(schema, proxy, some, flavour, version);
         let packet = |text: &String| packet::query(text.as_bytes(), cx.capabilities());
         let packets = statements.iter().map(packet).collect();
-        let reply = cx.server.exchange_unseen(packets).await?;
+        let reply = cx.server.exchange_unseen(packets, true).await?;
         match reply.ending {
             Ending::Err { code: LOST } => return Ok(Fence::Lost),
             Ending::Err { code } if DENIED.contains(&code) => return Ok(Fence::Denied),

@@ -15,3 +15,4 @@ pub(super) mod server;
 pub(super) mod unsupported;
 pub(super) mod visible_wait;
 pub(super) mod wait;
+pub(super) mod write_fence;

@@ -1,8 +1,12 @@
 //! How the server reads a text. Where the bytes do not tell, it is asked.
 
+use std::ops::Range;
+
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::call_context::CallContext;
+use crate::sql::classify::commits::pieces_with_commits;
 use crate::sql::classify::{self, Judging, Statement};
+use crate::sql::find::readings::Readings;
 use crate::sql::find::words;
 use crate::sql::lexer::dialect::{Dialect, Multibyte};
 
@@ -46,6 +50,29 @@ pub(crate) async fn classify_text(
     let verdict = classify::classify_exactly(text, dialect);
     give_way(text).await;
     Ok(verdict)
+}
+
+/// The statements of a text, if one after the first commits. `None` also where nobody knows how the server reads them.
+pub(crate) async fn pieces_of(
+    cx: &mut CallContext<'_>,
+    text: &[u8],
+) -> Result<Option<Vec<Range<usize>>>, CloseReason> {
+    let mut readings = Readings::of(text, cx.dialect()).flatten();
+    let first = readings.next().and_then(|dialect| pieces_with_commits(text, dialect));
+    let mut differs = false;
+    while let Some(dialect) = readings.next().filter(|_| !differs) {
+        give_way(text).await;
+        differs = pieces_with_commits(text, dialect) != first;
+    }
+    if !differs {
+        return Ok(first);
+    }
+    // The question would come before what the text looks back at.
+    if words::may_change_modes(text) || words::looks_back(text) {
+        return Ok(None);
+    }
+    let dialect = exact_dialect(cx).await?;
+    Ok(dialect.and_then(|dialect| pieces_with_commits(text, dialect)))
 }
 
 /// How the server reads this session's statements: it is asked.

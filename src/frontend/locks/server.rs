@@ -35,8 +35,15 @@ pub(crate) trait Server: Send {
         keep: Keep,
     ) -> Task<'a, Result<Reply, CloseReason>>;
     /// Sends packets that leave nothing in the session, and reads all responses: what the server reports with them is
-    /// not the session's. The first of them. Nothing may be owed.
-    fn exchange_unseen(&mut self, packets: Vec<Vec<u8>>) -> Task<'_, Result<Reply, CloseReason>>;
+    /// not the session's. The first of them. Nothing may be owed. `undone`: if the connection ends, nothing of the command
+    /// that is answered is left.
+    fn exchange_unseen(
+        &mut self,
+        packets: Vec<Vec<u8>>,
+        undone: bool,
+    ) -> Task<'_, Result<Reply, CloseReason>>;
+    /// Takes warnings and errors of the last statement along, if the session can: the next statement clears them.
+    fn keep_diagnostics(&mut self) -> Task<'_, Result<(), CloseReason>>;
     /// The same as [`Self::exchange`] of a COM_STMT_PREPARE of the client's.
     fn exchange_prepare<'a>(&'a mut self, packet: &'a [u8])
     -> Task<'a, Result<Reply, CloseReason>>;
@@ -131,8 +138,16 @@ impl Server for Link {
         Box::pin(self.exchange(packet, shape, keep))
     }
 
-    fn exchange_unseen(&mut self, packets: Vec<Vec<u8>>) -> Task<'_, Result<Reply, CloseReason>> {
-        Box::pin(self.exchange_unseen(packets))
+    fn exchange_unseen(
+        &mut self,
+        packets: Vec<Vec<u8>>,
+        undone: bool,
+    ) -> Task<'_, Result<Reply, CloseReason>> {
+        Box::pin(self.exchange_unseen(packets, undone))
+    }
+
+    fn keep_diagnostics(&mut self) -> Task<'_, Result<(), CloseReason>> {
+        Box::pin(self.keep_diagnostics())
     }
 
     fn exchange_prepare<'a>(

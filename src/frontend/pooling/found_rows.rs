@@ -8,6 +8,7 @@ use crate::protocol::cut::LastResult;
 use crate::sql::find::first_word::begins_with;
 use crate::sql::find::words::Back;
 use crate::sql::session::effects::{Mark, SessionEffects};
+use crate::types::Flavour;
 
 /// Statements whose rows FOUND_ROWS() counts.
 const QUERIES: [&[u8]; 4] = [b"select", b"with", b"values", b"table"];
@@ -61,6 +62,20 @@ impl Seat {
     /// The session has another connection than its last statement had.
     pub(crate) fn note_move(&mut self) {
         self.results.moved();
+    }
+
+    /// Its connection has heard something that is not the session's. A question `ahead` of a COMMIT leaves FOUND_ROWS() as
+    /// it was on MySQL, and the COMMIT sets ROW_COUNT(). Where the client hears all reports, nothing was remembered.
+    pub(crate) fn note_unseen(&mut self, ahead: bool) {
+        let leaves = ahead && self.flavour == Flavour::MySql;
+        if !leaves && !self.pins.has(Pin::Tracking) {
+            self.note_move();
+        }
+    }
+
+    /// The client hears all reports from here on: results are not counted any more.
+    pub(crate) fn note_reports_left(&mut self) {
+        self.results.stay();
     }
 
     /// The client hears an error in place of what the command under way has come to.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::sql::classify::named::{Named, TextSource};
+use crate::sql::classify::named::{Named, TextSource, plain_literal};
 use crate::sql::classify::{Statement, classify};
 use crate::sql::lexer::dialect::Dialect;
 use crate::sql::session::effects::{Mark, SessionEffects};
@@ -45,7 +45,7 @@ impl NamedTexts {
                 if self.known.len() >= MOST && !self.known.contains_key(&name.folded) {
                     self.more = true;
                 } else {
-                    let literal = literal(text, &source);
+                    let literal = literal(text, &source).filter(|text| text.len() <= LONGEST);
                     self.known.insert(name.folded, literal.map(|text| (text.into(), dialect)));
                 }
                 None
@@ -72,11 +72,7 @@ impl NamedTexts {
 
 /// The text of a PREPARE, if it is one string that means what it says.
 fn literal<'a>(text: &'a [u8], source: &TextSource) -> Option<&'a [u8]> {
-    let string = text.get(source.span.clone()).filter(|_| source.literal)?.trim_ascii();
-    let quote = *string.first().filter(|quote| matches!(quote, b'\'' | b'"'))?;
-    let inner = string.get(1..string.len() - 1).filter(|_| string.last() == Some(&quote))?;
-    let plain = inner.is_ascii() && !inner.contains(&b'\\') && !inner.contains(&quote);
-    (plain && inner.len() <= LONGEST).then_some(inner)
+    plain_literal(text.get(source.span.clone()).filter(|_| source.literal)?)
 }
 
 #[cfg(test)]

@@ -76,6 +76,11 @@ impl LastResults {
         self.forgotten = Forgotten { row_count: true, found_rows: true };
     }
 
+    /// From here on the connection alone knows the results.
+    pub(crate) fn stay(&mut self) {
+        self.forgotten = Forgotten::default();
+    }
+
     /// What the connection does not know.
     pub(crate) fn remembered(&self, back: Back) -> Option<i64> {
         match back {
@@ -109,6 +114,9 @@ mod tests {
         results.take_in(Some(LastResult::Rows(2)), true);
         assert_eq!(said(&results), [None, Some(3)], "of SHOW WARNINGS");
         results.take_in(Some(LastResult::Rows(0)), false);
+        assert_eq!(said(&results), [None, None]);
+        results.moved();
+        results.stay();
         assert_eq!(said(&results), [None, None]);
     }
 }

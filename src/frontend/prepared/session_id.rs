@@ -4,7 +4,7 @@
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::reply::Reply;
 use crate::frontend::locks::call_context::CallContext;
-use crate::frontend::state::statements::AboutIds;
+use crate::frontend::state::statements::Noted;
 use crate::frontend::statements::rewrite::{Which, id_edits, spliced};
 use crate::protocol::column::{self, Column};
 use crate::protocol::command::Command;
@@ -47,23 +47,23 @@ pub(crate) async fn prepare_with_id(
         cx.statements.another_is_prepared();
         cx.send_client(&bytes)?;
     } else {
-        keep_about_ids(cx, prepared.id, AboutIds::Asks(columns), &bytes)?;
+        note_prepared(cx, prepared.id, Noted::Asks(columns), &bytes)?;
     }
     Ok(true)
 }
 
 /// Keeps what is known of a statement, and sends the response to its PREPARE.
-pub(crate) fn keep_about_ids(
+pub(crate) fn note_prepared(
     cx: &mut CallContext<'_>,
     id: u32,
-    about: AboutIds,
+    noted: Noted,
     response: &[u8],
 ) -> Result<(), CloseReason> {
-    if about.size() > cx.room() {
+    if noted.size() > cx.room() {
         cx.close_statement(id)?;
         return cx.refuse_no_room();
     }
-    cx.statements.insert_about_ids(id, about);
+    cx.statements.note(id, noted);
     cx.send_client(response)
 }
 

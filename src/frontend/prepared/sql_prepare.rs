@@ -11,6 +11,7 @@ use super::sql_execute::{execute_text, refuse_or_pass};
 use super::sql_text::{PreparedText, Request, SET, say_ended, text_of_source};
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::call_context::CallContext;
+use crate::frontend::locks::commit_fence::{fence, fences};
 use crate::frontend::locks::reading::classify_text;
 use crate::frontend::locks::unsupported::{
     Decision, note_unsupported, refuse_unsupported, runs_uncovered,
@@ -20,6 +21,7 @@ use crate::frontend::statements::rewrite::id_edits;
 use crate::frontend::statements::uncovered::{note_definition, try_prepare};
 use crate::protocol::command::{Command, Shape};
 use crate::sql::classify;
+use crate::sql::classify::commits::{Commit, commit_of};
 use crate::sql::classify::named::{Named, StatementName, TextSource, UsingValue};
 use crate::sql::expression::composite::Composite;
 use crate::sql::find::words::names_connection;
@@ -29,6 +31,8 @@ enum Content {
     /// No call.
     Nothing,
     Calls(Composite),
+    /// None, but it commits.
+    Commits(Commit),
     /// What cannot be carried out.
     Unsupported(&'static str),
 }
@@ -70,6 +74,10 @@ pub(crate) async fn run_named(
                 cx.ask(format!("DEALLOCATE PREPARE `{name}`").as_bytes()).await?;
                 cx.forward(request.packet)
             }
+            Some(NameMeaning::Commits(commit)) => {
+                let commit = *commit;
+                pass_commit(cx, request, commit).await
+            }
             None => cx.forward(request.packet),
         },
         Named::Immediate { source, using } => execute_immediate(cx, request, source, using).await,
@@ -91,11 +99,24 @@ async fn execute_immediate(
     };
     match content_of(cx, &text).await? {
         Content::Nothing => cx.forward(request.packet),
+        Content::Commits(commit) => pass_commit(cx, request, commit).await,
         Content::Unsupported(what) => refuse_unsupported(cx, what),
         Content::Calls(composite) => {
             let statement = NamedStatement { text, composite, context: None };
             execute_text(cx, request, &statement, using).await
         }
+    }
+}
+
+/// EXECUTE of a statement that commits.
+async fn pass_commit(
+    cx: &mut CallContext<'_>,
+    request: &Request<'_>,
+    commit: Commit,
+) -> Result<(), CloseReason> {
+    match fence(cx, commit).await? {
+        Some(error) => say_ended(cx, &error),
+        None => cx.forward(request.packet),
     }
 }
 
@@ -116,6 +137,11 @@ async fn prepare_named(
     cx.command.set_text(&text);
     let composite = match content_of(cx, &text).await? {
         Content::Nothing => return pass_prepare(cx, request, name, None).await,
+        Content::Commits(commit) => {
+            let known = name.plain && name.folded.len() <= cx.room();
+            let meaning = known.then_some(NameMeaning::Commits(commit));
+            return pass_prepare(cx, request, name, meaning).await;
+        }
         Content::Unsupported(why) => return uncovered_prepare(cx, request, name, why).await,
         Content::Calls(composite) => composite,
     };
@@ -134,7 +160,7 @@ async fn prepare_named(
         }
         return cx.refuse_no_room();
     }
-    pass_prepare(cx, request, name, Some(statement)).await
+    pass_prepare(cx, request, name, Some(NameMeaning::Calls(Arc::new(statement)))).await
 }
 
 /// PREPARE of what is not covered: where the server prepares it, the name means that from then on.
@@ -166,22 +192,21 @@ async fn pass_prepare(
     cx: &mut CallContext<'_>,
     request: &Request<'_>,
     name: &StatementName,
-    statement: Option<NamedStatement>,
+    meaning: Option<NameMeaning>,
 ) -> Result<(), CloseReason> {
     let was_known = cx.statements.named.get(&name.folded).is_some();
-    if !was_known && statement.is_none() {
+    if !was_known && meaning.is_none() {
         return cx.forward(request.packet);
     }
     cx.count(Command::QUERY);
     cx.forget_skipped();
     let reply = cx.exchange(request.packet, Shape::Results).await?;
-    match statement {
+    match meaning {
         _ if reply.is_error() && was_known => {
             cx.statements.named.insert(name.folded.clone(), NameMeaning::Doubtful);
         }
-        Some(statement) if !reply.is_error() => {
-            let statement = NameMeaning::Calls(Arc::new(statement));
-            cx.statements.named.insert(name.folded.clone(), statement);
+        Some(meaning) if !reply.is_error() => {
+            cx.statements.named.insert(name.folded.clone(), meaning);
         }
         Some(_) | None => {
             cx.statements.named.remove(&name.folded);
@@ -206,6 +231,9 @@ async fn content_of(cx: &mut CallContext<'_>, text: &[u8]) -> Result<Content, Cl
         statement = Statement::Composite(asking);
     }
     Ok(match statement {
+        Statement::NoCall if fences(&cx.context.config) => {
+            commit_of(text, cx.dialect()).map_or(Content::Nothing, Content::Commits)
+        }
         // Of several statements the server prepares none, and none that prepares.
         Statement::NoCall
         | Statement::Executes

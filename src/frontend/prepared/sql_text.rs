@@ -3,7 +3,8 @@
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::call_context::CallContext;
 use crate::protocol::command::Command;
-use crate::sql::classify::named::TextSource;
+use crate::sql::classify::commits::may_commit;
+use crate::sql::classify::named::{TextSource, plain_literal};
 use crate::sql::find::prefilter::scan;
 use crate::sql::find::words;
 
@@ -57,7 +58,8 @@ pub(crate) async fn text_of_source(
     // Its connection's id is the session's to say.
     let asks = cx.server.is_shared() && words::names_connection(expression);
     if source.literal && !expression.contains(&b'\\') && !names && !asks {
-        return Ok(PreparedText::Hidden);
+        let commits = plain_literal(expression).filter(|text| may_commit(text));
+        return Ok(commits.map_or(PreparedText::Hidden, |text| PreparedText::Known(text.into())));
     }
     let reply = cx.ask(&question(expression)).await?;
     if reply.is_interrupted() {

@@ -17,6 +17,7 @@ use self::begin::{Begun, begin};
 use super::coexist::settle::{released, released_all, settle_rows};
 use super::dispatch::decide::Dispatcher;
 use super::dispatch::kill::run_process_kill;
+use super::dispatch::prepared_commit::{execute_commit, prepare_commit};
 use super::dispatch::prepared_kill::{execute_kill, prepare_kill};
 use super::dispatch::text::{Answered, run_text};
 use super::link::close_reason::CloseReason;
@@ -340,11 +341,13 @@ impl Session {
         match packet.get(HEADER).map_or(Command(0), |b| Command(*b)) {
             Command::QUERY => return run_text(&mut self.cx(), packet).await,
             Command::STMT_PREPARE if prepare_kill(&mut self.cx(), &packet).await? => {}
+            Command::STMT_PREPARE if prepare_commit(&mut self.cx(), &packet).await? => {}
             Command::STMT_PREPARE => prepare_statement(&mut self.cx(), packet).await?,
             Command::RESET_CONNECTION => self.reset(&packet).await?,
             Command::CHANGE_USER => self.change_user(&packet).await?,
             Command::PROCESS_KILL => run_process_kill(&mut self.cx(), &packet).await?,
             _ if execute_kill(&mut self.cx(), &packet).await? => {}
+            _ if execute_commit(&mut self.cx(), &packet).await? => {}
             _ => prepared_command(&mut self.cx(), packet).await?,
         }
         Ok(Answered::Done)
@@ -369,7 +372,7 @@ impl Session {
         if let Some(at) = text_start(&part.packet[HEADER..], self.link.capabilities()) {
             self.link.note_part(&part.packet[HEADER + at..]);
         }
-        if part.calls {
+        if part.alone {
             run_text(&mut self.cx(), part.packet).await.map(|_| ())
         } else {
             self.cx().forward(&part.packet)

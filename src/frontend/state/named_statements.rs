@@ -1,9 +1,11 @@
-//! Statements with lock calls, and such as ask for their connection's id, that are prepared under a name in SQL.
+//! Statements with lock calls, and such as ask for their connection's id or commit, that are prepared under a name in
+//! SQL.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::lock_statement::PrepareContext;
+use crate::sql::classify::commits::Commit;
 use crate::sql::expression::composite::Composite;
 
 /// A statement with lock calls that has a name, or one that asks for its connection's id.
@@ -29,6 +31,8 @@ impl NamedStatement {
 pub(crate) enum NameMeaning {
     /// A statement with calls.
     Calls(Arc<NamedStatement>),
+    /// A statement that commits.
+    Commits(Commit),
     /// A PREPARE of it has failed: the server may have kept the statement with calls, or not.
     Doubtful,
 }
@@ -45,6 +49,11 @@ impl NamedStatements {
     /// Whether any name is known.
     pub(crate) fn any(&self) -> bool {
         !self.by_name.is_empty()
+    }
+
+    /// Whether any name is known whose statement is more than a commit.
+    pub(crate) fn any_but_commits(&self) -> bool {
+        self.by_name.values().any(|meaning| !matches!(meaning, NameMeaning::Commits(_)))
     }
 
     /// What a name means, as the server folds it.
@@ -66,6 +75,7 @@ impl NamedStatements {
     pub(crate) fn forget_without_calls(&mut self) {
         self.by_name.retain(|_, meaning| match meaning {
             NameMeaning::Calls(statement) => !statement.composite.calls.is_empty(),
+            NameMeaning::Commits(_) => false,
             NameMeaning::Doubtful => true,
         });
     }
@@ -79,7 +89,7 @@ impl NamedStatements {
     pub(crate) fn size(&self) -> usize {
         let one = |(name, meaning): (&Vec<u8>, &NameMeaning)| match meaning {
             NameMeaning::Calls(statement) => name.len() + statement.size(),
-            NameMeaning::Doubtful => name.len(),
+            NameMeaning::Commits(_) | NameMeaning::Doubtful => name.len(),
         };
         self.by_name.iter().map(one).sum()
     }
@@ -98,6 +108,17 @@ mod tests {
         assert_eq!(named.size(), 4);
         named.remove(b"stmt");
         assert!(!named.any() && named.get(b"stmt").is_none());
+    }
+
+    #[test]
+    fn a_commit_is_known_by_its_name_and_is_no_call() {
+        let mut named = NamedStatements::default();
+        named.insert(b"c".to_vec(), NameMeaning::Commits(Commit::Always));
+        assert!(named.any() && !named.any_but_commits());
+        named.insert(b"d".to_vec(), NameMeaning::Doubtful);
+        assert!(named.any_but_commits());
+        named.forget_without_calls();
+        assert!(named.get(b"c").is_none() && named.get(b"d").is_some());
     }
 
     #[test]

@@ -54,7 +54,8 @@ mod tests {
 
     #[test]
     fn no_command_is_looked_at_while_one_waits_or_is_answered() {
-        let several = || Phase::Several(Box::new(Several::of_text(b"\x03", b"DO 1", &[])));
+        let several =
+            || Phase::Several(Box::new(Several::of_text(b"\x03", b"DO 1", &[], |_, _| false)));
         for (phase, waits, answers) in [
             (Phase::Relaying, false, false),
             (Phase::Parked, true, false),

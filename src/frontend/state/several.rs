@@ -1,5 +1,5 @@
-//! A text of several statements with lock calls among them: they are run one after the other, and
-//! their responses go to the client as one.
+//! A text of several statements with lock calls or commits among them: they are run one after the other,
+//! and their responses go to the client as one.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -15,13 +15,13 @@ pub(crate) struct Several {
     begun: bool,
 }
 
-/// One of the statements, or several without calls.
+/// One of the statements, or several that are just passed on.
 #[derive(Debug)]
 pub(crate) struct TextPart {
     /// A whole COM_QUERY packet.
     pub packet: Vec<u8>,
-    /// It may hold calls that are carried out.
-    pub calls: bool,
+    /// It may hold calls that are carried out, or it commits.
+    pub alone: bool,
     /// Others follow it.
     pub more: bool,
 }
@@ -29,15 +29,21 @@ pub(crate) struct TextPart {
 /// Where a part is in the text.
 struct PartRange {
     range: Range<usize>,
-    calls: bool,
+    alone: bool,
 }
 
 impl Several {
-    /// Takes the statements of a text apart. `prefix`: command byte and query attributes.
-    pub(crate) fn of_text(prefix: &[u8], text: &[u8], pieces: &[Range<usize>]) -> Self {
-        let ranges = together(text, pieces);
+    /// Takes the statements of a text apart. `prefix`: command byte and query attributes. `alone`: whether the nth
+    /// statement is to be run by itself, though nothing is called in it.
+    pub(crate) fn of_text(
+        prefix: &[u8],
+        text: &[u8],
+        pieces: &[Range<usize>],
+        alone: impl Fn(usize, &[u8]) -> bool,
+    ) -> Self {
+        let ranges = together(text, pieces, alone);
         let last = ranges.len().saturating_sub(1);
-        let parts = ranges.into_iter().enumerate().map(|(nth, PartRange { range, calls })| {
+        let parts = ranges.into_iter().enumerate().map(|(nth, PartRange { range, alone })| {
             let more = nth < last;
             let mut text = &text[range];
             if more {
@@ -45,7 +51,7 @@ impl Several {
             }
             // Where two dashes end a text, they begin a comment.
             let end: &[u8] = if more && text.ends_with(b"--") { b"/**/" } else { b"" };
-            TextPart { packet: packet::command(&[prefix, text, end]), calls, more }
+            TextPart { packet: packet::command(&[prefix, text, end]), alone, more }
         });
         Self { rest: parts.collect(), begun: false }
     }
@@ -62,20 +68,25 @@ impl Several {
     }
 }
 
-/// The statements as they are sent: those without calls stay together, and an empty one, at which the
+/// The statements as they are sent: those that are just passed on stay together, and an empty one, at which the
 /// server stops, with all that follows.
-fn together(text: &[u8], pieces: &[Range<usize>]) -> Vec<PartRange> {
+fn together(
+    text: &[u8],
+    pieces: &[Range<usize>],
+    alone: impl Fn(usize, &[u8]) -> bool,
+) -> Vec<PartRange> {
     let mut ranges: Vec<PartRange> = Vec::new();
-    for piece in pieces {
+    for (nth, piece) in pieces.iter().enumerate() {
         if text[piece.clone()].trim_ascii() == b";" {
-            ranges.push(PartRange { range: piece.start..text.len(), calls: false });
+            ranges.push(PartRange { range: piece.start..text.len(), alone: false });
             break;
         }
         let piece_text = &text[piece.clone()];
         let calls = scan(piece_text).call || may_be_named(piece_text, true);
+        let alone = calls || alone(nth, piece_text);
         match ranges.last_mut() {
-            Some(before) if !before.calls && !calls => before.range.end = piece.end,
-            _ => ranges.push(PartRange { range: piece.clone(), calls }),
+            Some(before) if !before.alone && !alone => before.range.end = piece.end,
+            _ => ranges.push(PartRange { range: piece.clone(), alone }),
         }
     }
     ranges
@@ -96,20 +107,22 @@ mod tests {
                 at - piece.len()..at
             })
             .collect();
-        let mut several = Several::of_text(b"\x03", text.as_bytes(), &ranges);
+        let mut several = Several::of_text(b"\x03", text.as_bytes(), &ranges, |nth, piece| {
+            nth > 0 && piece.trim_ascii().starts_with(b"COMMIT")
+        });
         assert!(!several.has_begun());
         let mut parts = Vec::new();
         while let Some(part) = several.next() {
             let text = String::from_utf8_lossy(&part.packet[HEADER + 1..]).into_owned();
-            parts.push((text, part.calls));
+            parts.push((text, part.alone));
             assert_eq!(part.more, !several.rest.is_empty());
         }
         assert!(several.has_begun());
         parts
     }
 
-    fn part(text: &str, calls: bool) -> (String, bool) {
-        (text.to_owned(), calls)
+    fn part(text: &str, alone: bool) -> (String, bool) {
+        (text.to_owned(), alone)
     }
 
     #[test]
@@ -121,6 +134,14 @@ mod tests {
                 part(" DO GET_LOCK('a',1)", true),
                 part(" SELECT 3", false)
             ]
+        );
+    }
+
+    #[test]
+    fn commits_stand_alone() {
+        assert_eq!(
+            parts(&["COMMIT;", "DO 1;", " DO 2;", "COMMIT;", "DO 3"]),
+            [part("COMMIT;DO 1; DO 2", false), part("COMMIT", true), part("DO 3", false)]
         );
     }
 

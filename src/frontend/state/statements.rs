@@ -1,5 +1,4 @@
-//! The session's prepared statements that have lock calls, or of which the session's id makes something else than the
-//! server's connection does.
+//! The session's prepared statements that have lock calls, or that the proxy has another reason to look at.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,17 +6,18 @@ use std::sync::Arc;
 use super::lock_statement::LockStatement;
 use super::named_statements::NamedStatements;
 use crate::protocol::column::Column;
+use crate::sql::classify::commits::Commit;
 
 /// What MariaDB's clients mean by "the one prepared last".
 const LATEST: u32 = u32::MAX;
 
-/// Prepared statements with lock calls.
+/// Prepared statements that are not just passed on.
 #[derive(Debug, Default)]
 pub(crate) struct Statements {
-    /// By the server's statement id.
+    /// Those with lock calls, by the server's statement id.
     prepared: HashMap<u32, LockStatement>,
-    /// Those that are about ids of sessions.
-    about_ids: HashMap<u32, AboutIds>,
+    /// Those without.
+    noted: HashMap<u32, Noted>,
     /// Those that have a name in SQL.
     pub named: NamedStatements,
     /// The one that was prepared last, if no other statement has been since.
@@ -27,7 +27,7 @@ pub(crate) struct Statements {
 impl Statements {
     /// Whether none has an id.
     pub(crate) fn none_prepared(&self) -> bool {
-        self.prepared.is_empty() && self.about_ids.is_empty()
+        self.prepared.is_empty() && self.noted.is_empty()
     }
 
     /// The statement that an id means.
@@ -62,15 +62,15 @@ impl Statements {
         self.latest = Some(id);
     }
 
-    /// A statement was prepared that is about ids of sessions.
-    pub(crate) fn insert_about_ids(&mut self, id: u32, about: AboutIds) {
-        self.about_ids.insert(id, about);
+    /// A statement without lock calls was prepared.
+    pub(crate) fn note(&mut self, id: u32, noted: Noted) {
+        self.noted.insert(id, noted);
         self.latest = Some(id);
     }
 
-    /// What a statement is, if it is about ids of sessions.
-    pub(crate) fn about_ids(&self, id: u32) -> Option<&AboutIds> {
-        self.about_ids.get(&self.meant(id))
+    /// What a statement without lock calls is.
+    pub(crate) fn noted(&self, id: u32) -> Option<&Noted> {
+        self.noted.get(&self.meant(id))
     }
 
     /// A statement is prepared by the server, and not known to have calls.
@@ -82,35 +82,39 @@ impl Statements {
     pub(crate) fn remove(&mut self, id: u32) {
         let id = self.meant(id);
         self.prepared.remove(&id);
-        self.about_ids.remove(&id);
+        self.noted.remove(&id);
     }
 
     /// Bytes that may still be taken of a session's `most`. The rest of what a session takes
     /// is bounded by itself: buffers, and a command that is being answered.
     pub(crate) fn room(&self, most: usize) -> usize {
         let prepared: usize = self.prepared.values().map(LockStatement::size).sum();
-        let about_ids: usize = self.about_ids.values().map(AboutIds::size).sum();
-        most.saturating_sub(prepared + about_ids + self.named.size())
+        let noted: usize = self.noted.values().map(Noted::size).sum();
+        most.saturating_sub(prepared + noted + self.named.size())
     }
 
     /// The session starts over.
     pub(crate) fn reset(&mut self) {
         self.prepared.clear();
-        self.about_ids.clear();
+        self.noted.clear();
         self.named = NamedStatements::default();
     }
 }
 
-/// A prepared statement that is about ids of sessions, where they share connections.
+/// A prepared statement without lock calls that the proxy looks at.
 #[derive(Debug)]
-pub(crate) enum AboutIds {
-    /// It has the session's own id in it: its columns are to be described like this.
+pub(crate) enum Noted {
+    /// Where connections are shared: it has the session's own id in it, and its columns are to be described like this.
     Asks(Vec<Column>),
-    /// KILL with a number: its text.
+    /// Where connections are shared, KILL with a number: its text.
     Kills(Arc<[u8]>),
+    /// It commits.
+    Commits(Commit),
+    /// It writes.
+    Writes,
 }
 
-impl AboutIds {
+impl Noted {
     /// Bytes that it takes.
     pub(crate) fn size(&self) -> usize {
         let more = match self {
@@ -119,6 +123,7 @@ impl AboutIds {
                 size_of_val(columns.as_slice()) + names
             }
             Self::Kills(text) => text.len(),
+            Self::Commits(_) | Self::Writes => 0,
         };
         size_of::<Self>() + more
     }
@@ -166,18 +171,18 @@ mod tests {
     }
 
     #[test]
-    fn statements_about_ids_take_room_until_they_are_closed() {
+    fn statements_noted_take_room_until_they_are_closed() {
         let mut statements = Statements::default();
         let most = statements.room(100_000);
         let column = Column { name: b"c".to_vec(), types: None, whole: None };
-        statements.insert_about_ids(3, AboutIds::Asks(vec![column]));
-        statements.insert_about_ids(4, AboutIds::Kills((*b"KILL 5").into()));
-        assert!(matches!(statements.about_ids(LATEST), Some(AboutIds::Kills(_))));
-        assert!(matches!(statements.about_ids(3), Some(AboutIds::Asks(_))));
+        statements.note(3, Noted::Asks(vec![column]));
+        statements.note(4, Noted::Kills((*b"KILL 5").into()));
+        assert!(matches!(statements.noted(LATEST), Some(Noted::Kills(_))));
+        assert!(matches!(statements.noted(3), Some(Noted::Asks(_))));
         assert!(!statements.none_prepared() && statements.room(100_000) < most);
         statements.remove(3);
         statements.remove(LATEST);
-        assert!(statements.about_ids(3).is_none() && statements.about_ids(4).is_none());
+        assert!(statements.noted(3).is_none() && statements.noted(4).is_none());
         assert_eq!(statements.room(100_000), most);
     }
 

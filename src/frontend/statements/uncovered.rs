@@ -29,7 +29,7 @@ pub(crate) async fn pass_or_refuse(
             note_definition(cx);
             cx.forward(packet)
         }
-        Statement::Executes if !cx.statements.named.any() => cx.forward(packet),
+        Statement::Executes if !cx.statements.named.any_but_commits() => cx.forward(packet),
         // Bound to a statement id, no server takes PREPARE and EXECUTE.
         Statement::NoCall
         | Statement::PerhapsLists

@@ -3,9 +3,11 @@
 
 pub mod at_prepare;
 mod bare;
+pub mod commits;
 pub(in crate::sql) mod definition;
 pub mod named;
 pub mod split;
+pub mod writes;
 
 use std::ops::Range;
 

@@ -102,6 +102,15 @@ pub fn may_be_named(text: &[u8], known: bool) -> bool {
         && (holds(b"prepare") || holds(b"immediate") || (known && holds(b"execute")))
 }
 
+/// What a string in quotes says, if it says it as it is written.
+pub fn plain_literal(string: &[u8]) -> Option<&[u8]> {
+    let string = string.trim_ascii();
+    let quote = *string.first().filter(|quote| matches!(quote, b'\'' | b'"'))?;
+    let inner = string.get(1..string.len() - 1).filter(|_| string.last() == Some(&quote))?;
+    let plain = inner.is_ascii() && !inner.contains(&b'\\') && !inner.contains(&quote);
+    plain.then_some(inner)
+}
+
 /// Whether one of a text's statements begins like one.
 pub(in crate::sql) fn stands_in(text: &[u8], tokens: &[Token]) -> bool {
     let code = |t: &&Token| !matches!(t.kind, Kind::Hint | Kind::Versioned);

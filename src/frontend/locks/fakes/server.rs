@@ -156,12 +156,20 @@ impl Server for ScriptedServer {
         Box::pin(async move { Ok(reply) })
     }
 
-    fn exchange_unseen(&mut self, packets: Vec<Vec<u8>>) -> Task<'_, Result<Reply, CloseReason>> {
+    fn exchange_unseen(
+        &mut self,
+        packets: Vec<Vec<u8>>,
+        _: bool,
+    ) -> Task<'_, Result<Reply, CloseReason>> {
         for packet in &packets {
             self.note("unseen", packet);
         }
         let reply = self.answer();
         Box::pin(async move { Ok(reply) })
+    }
+
+    fn keep_diagnostics(&mut self) -> Task<'_, Result<(), CloseReason>> {
+        Box::pin(async { Ok(()) })
     }
 
     fn exchange_prepare<'a>(
