@@ -114,20 +114,10 @@ pub(in crate::engine) fn build(
         deferred: Arc::clone(&deferred),
     };
     let bell = Arc::<Doorbell>::default();
-    let task = ServiceTask {
-        service,
-        requests,
-        bell: Arc::clone(&bell),
-        finished,
-        read,
-        gone,
-        rung,
-        victims,
-    };
     let stuck = Arc::clone(&access.stuck);
     let engine = Engine {
         requests: requests_in,
-        bell,
+        bell: Arc::clone(&bell),
         deferred,
         lease,
         census,
@@ -137,6 +127,7 @@ pub(in crate::engine) fn build(
         direct: Arc::default(),
         peers: modes,
     };
+    let task = ServiceTask { service, requests, bell, finished, read, gone, rung, victims };
     (task, engine)
 }
 

@@ -50,7 +50,7 @@ impl Doorbell {
         self.come.store(0, Ordering::Relaxed);
     }
 
-    /// So many requests more let a batch go out. Then the engine must look whether its channel is empty.
+    /// So many requests more let a batch go out. Then the engine must check whether its channel is empty.
     pub(in crate::engine) fn needs(&self, requests: usize) {
         self.needed.store(requests, Ordering::Relaxed);
         fence(Ordering::SeqCst);

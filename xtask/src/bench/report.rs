@@ -85,6 +85,11 @@ fn processor(group: &Group, of: Of) -> String {
     }
 }
 
+fn visits(group: &Group, of: Of) -> String {
+    let [rate, p50, p99] = ["per_second", "p50_us", "p99_us"].map(|m| group.median(of, m));
+    format!("{rate:12.0} {p50:10.0} {p99:10.0} {:10.1}", group.median(of, "logins_per_second"))
+}
+
 fn row(group: &Group, of: Of) -> String {
     let (size, variant) = of;
     let median = |metric| group.median(of, metric);
@@ -98,13 +103,7 @@ fn row(group: &Group, of: Of) -> String {
             let processor = processor(group, of);
             format!("{:12.0} {processor:>16} {:10.0}", median("per_second"), median("p99_us"))
         }
-        "visits" => format!(
-            "{:12.0} {:10.0} {:10.0} {:10.1}",
-            median("per_second"),
-            median("p50_us"),
-            median("p99_us"),
-            median("logins_per_second")
-        ),
+        "visits" => visits(group, of),
         "idle" | "idle of shared" => format!("{:12.2}", median("kib_per_session")),
         "rest" => format!("{:12.2} {:12.0}", median("statements_per_second"), median("renewal_us")),
         "locks" => format!(
@@ -139,12 +138,8 @@ fn row(group: &Group, of: Of) -> String {
             format!("{:10.0} {:10.0} {alone:>10}", median("p50_us"), median("p99_us"))
         }
         "hot" => {
-            format!(
-                "{:12.0} {:10.0} {:10.0}",
-                median("pairs_per_second"),
-                median("p50_us"),
-                median("p99_us")
-            )
+            let [rate, p50, p99] = ["pairs_per_second", "p50_us", "p99_us"].map(median);
+            format!("{rate:12.0} {p50:10.0} {p99:10.0}")
         }
         "handover" if variant.starts_with("plain") => {
             format!("{:>65.0}", median("statement_p50_us"))
