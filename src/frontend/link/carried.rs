@@ -70,14 +70,17 @@ impl Link {
         Ok(())
     }
 
+    /// Whether the server may have changes in the session still to report: without OK packets at the end of rows, servers
+    /// report late.
+    pub(super) fn may_report_late(&self) -> bool {
+        let eof = !self.capabilities.has(Capabilities::DEPRECATE_EOF);
+        self.seat.as_ref().is_some_and(|seat| seat.reports_late || eof && seat.rows_may_hide)
+    }
+
     /// Has the server tell what it does not report, and what it reports late.
     pub(super) async fn learn(&mut self) -> Result<(), CloseReason> {
-        // After an error nobody knows whether a transaction is open; and without OK packets at the end of
-        // rows, servers report late.
-        let eof = !self.capabilities.has(Capabilities::DEPRECATE_EOF);
-        let late =
-            self.seat.as_ref().is_some_and(|seat| seat.reports_late || eof && seat.rows_may_hide);
-        if !self.status_known || late {
+        // After an error nobody knows whether a transaction is open.
+        if !self.status_known || self.may_report_late() {
             let flavour = self.seat.as_ref().map(|seat| seat.flavour);
             // MariaDB reports late with a statement only.
             let question = match flavour {

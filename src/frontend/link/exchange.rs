@@ -9,7 +9,9 @@ use super::close_reason::CloseReason;
 use super::reply::{Keep, MAX_REPLY, Reply};
 use super::{Interest, Link, LinkEvent};
 use crate::protocol::command::Shape;
+use crate::protocol::cut::Reported;
 use crate::protocol::response::{Ending, Progress};
+use crate::protocol::session_track::SessionChange;
 use crate::protocol::statement_ids::Naming;
 
 /// From here on, the client's end is looked for while the server runs what the proxy asks. Servers look
@@ -26,6 +28,14 @@ struct Incoming {
     /// The bytes begin with a packet.
     whole: bool,
     keep: Keep,
+}
+
+/// What was reported late, of what the answers to questions of the proxy's report. Each variable that these set has its value again
+/// at their end, except for the one by which they hold a transaction open.
+fn late_of(reported: Reported) -> Reported {
+    let late = |change: &SessionChange| matches!(change, SessionChange::Variable { name, .. } if **name != *b"autocommit");
+    let changes = reported.changes.into_iter().filter(late).collect();
+    Reported { changes, ..Reported::default() }
 }
 
 impl Link {
@@ -46,8 +56,8 @@ impl Link {
         self.exchange_told(packet, (Shape::Prepare, Naming::Session), Keep::All).await
     }
 
-    /// Sends packets that leave nothing in the session, and reads all responses: what the server reports with them is not the
-    /// session's. The first of them. Nothing may be owed. `undone`: if the connection ends, nothing of the command that is
+    /// Sends packets that leave nothing in the session, and reads all responses: the server reports nothing of the session's with
+    /// them, unless it is late. The first of them. Nothing may be owed. `undone`: if the connection ends, nothing of the command that is
     /// answered is left.
     pub(crate) async fn exchange_unseen(
         &mut self,
@@ -59,7 +69,10 @@ impl Link {
         let before =
             self.seat.as_mut().map(|seat| std::mem::replace(&mut seat.if_lost.undone, undone));
         let replies = self.exchange_all(&packets).await?;
-        self.server.take_reported();
+        let reported = self.server.take_reported();
+        if self.may_report_late() {
+            self.take_in_reported(&late_of(reported));
+        }
         if let Some(seat) = &mut self.seat {
             seat.if_lost.undone = before.unwrap_or_default();
             seat.note_unseen(undone);
