@@ -76,9 +76,9 @@ done
 # The files of tests/it that take longest, four fifths of the time together, take turns: each is run on one of the
 # servers, and by the next change on the other.
 slow=(
-  admin admin_edges admin_port adopt audit checks deadlocks documented doctor endings evaluation fenced_commit fenced_forms fenced_writes gates generated hostile
-  hostile_names impostors large legs lexer moving observe pooling/crowds pooling/endings pooling/failover
-  pooling/failover_beside_native pooling/logins pooling/losses probes readers relay rolling semi_sync starts strangers stuck suspended
+  admin admin_edges admin_port adopt audit checks coexist deadlocks documented doctor endings evaluation fenced_commit fenced_forms fenced_writes gates generated hostile
+  hostile_names impostors large legs lexer moving observe pooling/changes_of_user pooling/crowds pooling/ended_pins pooling/endings pooling/failover
+  pooling/failover_beside_native pooling/logins pooling/losses pooling/registrations pooling/taken_along probes readers relay rolling semi_sync starts strangers stuck suspended
   takeover turns unlisted upgrade vanished windows witnesses writers
 )
 left_out=()
@@ -97,7 +97,7 @@ fi
 part topologies env "LOCKSTEAD_BIN=${LOCKSTEAD_BIN:-${CARGO_TARGET_DIR:-target}/debug/lockstead}" \
   "$dev/test-failover.sh" --quick --loopback --lease 40s "${topologies[@]/%/:kept}"
 part scripts cargo test --test differential "${others[@]}" -- --test-threads=7
-part servers cargo test --test it -- --test-threads=6 "${left_out[@]}"
+part servers cargo test --test it -- --test-threads=7 "${left_out[@]}"
 
 status=0
 for name in "${parts[@]}"; do
