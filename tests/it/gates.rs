@@ -29,7 +29,8 @@ on_both! {
 
 /// What the process list says of a session: state and text.
 fn seen(root: &mut Root, id: u64) -> String {
-    let table = "information_schema.processlist";
+    // MySQL's information_schema refuses while any session's text has bytes of another character set.
+    let table = root.processes();
     let sql = format!("SELECT CONCAT_WS('|',COMMAND,STATE,INFO) FROM {table} WHERE ID={id}");
     root.column(&sql).concat()
 }

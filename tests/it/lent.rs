@@ -91,9 +91,10 @@ fn store(server: &Server, schema: &str) -> String {
 const LEASE: [&str; 3] = ["--create-schema", "--lease", "3s"];
 
 fn busy(server: &Server) -> bool {
+    let mut root = server.root();
     let sql =
-        "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'SELECT SLEEP(3)%'";
-    server.root().column(sql) == ["1"]
+        format!("SELECT COUNT(*) FROM {} WHERE info LIKE 'SELECT SLEEP(3)%'", root.processes());
+    root.column(&sql) == ["1"]
 }
 
 /// The proxy asks for a reset, and gives up sooner than the statement ends.

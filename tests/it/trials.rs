@@ -25,7 +25,7 @@ fn try_for_long(session: &mut Session, root: &mut Root, flavour: Flavour, name: 
          SELECT COUNT(i) FROM n) + IF(GET_LOCK('{name}',0), 1, 0)"
     ));
     let id = session.id();
-    let seen = format!("SELECT INFO FROM information_schema.processlist WHERE ID={id}");
+    let seen = format!("SELECT INFO FROM {} WHERE ID={id}", root.processes());
     eventually("a trial runs", || {
         root.column(&seen).concat().contains("lockstead_probe").then_some(())
     });
