@@ -7,7 +7,7 @@ use crate::script::{Flavour, Server};
 use crate::session::{Session, account};
 use crate::stage::{eventually, on_both};
 use crate::wire::capability::{DEFAULT, DEPRECATE_EOF, SESSION_TRACK};
-use crate::wire::{Account, Execute, Param, Response, render};
+use crate::wire::{Account, Execute, Param, Response, Shape, render};
 
 on_both! {
     a_write_after_the_lock_has_passed_on_is_not_made
@@ -17,6 +17,7 @@ on_both! {
     a_fenced_write_leaves_no_more_than_is_documented
     writes_are_fenced_and_other_statements_are_not
     a_write_whose_rows_are_busy_is_not_made
+    a_write_that_is_broken_off_leaves_nothing
     locked_tables_and_settings_for_transactions_are_left_alone
 }
 
@@ -292,6 +293,43 @@ fn a_write_whose_rows_are_busy_is_not_made(server: &Server) {
     assert_eq!((holder.value("SELECT @@autocommit").as_deref(), table.has(1)), (Some("1"), false));
     holder.run(&insert);
     assert!(table.has(1));
+    holder.unlock("k");
+}
+
+/// By a deadlock, or by KILL QUERY: the session is in no transaction then, and its next write commits.
+fn a_write_that_is_broken_off_leaves_nothing(server: &Server) {
+    let table = Table::on(server);
+    let proxy = Proxy::start(&server.url, &ALL);
+    let (name, mut root) = (&table.name, server.root());
+    root.run(&format!("INSERT INTO {name} VALUES (1),(2),(3),(4),(5),(6),(7),(8),(9)"));
+    let (mut holder, mut other) = (Session::at(proxy.port), Session::at(server.port));
+    holder.lock("k");
+    // It has changed more rows, so the server breaks off the holder's.
+    other.run("BEGIN");
+    other.run(&format!("DELETE FROM {name} WHERE n>1"));
+    let (id, update) =
+        (holder.id(), format!("UPDATE {name} SET n=n+100 WHERE n IN (1,2) ORDER BY n"));
+    let first = format!("SELECT n FROM {name} WHERE n=1 FOR UPDATE SKIP LOCKED");
+    let mut until_one_row_is_changed = |holder: &mut Session| {
+        holder.send(&update);
+        eventually("it has the first row", || root.column(&first).is_empty().then_some(()));
+    };
+    until_one_row_is_changed(&mut holder);
+    other.send(&format!("DELETE FROM {name} WHERE n=1"));
+    assert_eq!(holder.client.read_response(Shape::Query).error(), Some(1213));
+    assert_eq!(other.client.read_response(Shape::Query).error(), None);
+    other.run("ROLLBACK");
+    other.run("BEGIN");
+    other.run(&format!("DELETE FROM {name} WHERE n=2"));
+    until_one_row_is_changed(&mut holder);
+    root.run(&format!("KILL QUERY {id}"));
+    assert_eq!(holder.client.read_response(Shape::Query).error(), Some(1317));
+    other.run("ROLLBACK");
+    let left = root.column(&format!("SELECT CONCAT(COUNT(*),' ',MAX(n)) FROM {name}"));
+    assert_eq!(left, ["9 9"]);
+    assert_eq!(holder.value("SELECT @@autocommit").as_deref(), Some("1"));
+    holder.run(&format!("INSERT INTO {name} VALUES (10)"));
+    assert!(table.has(10));
     holder.unlock("k");
 }
 

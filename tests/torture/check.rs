@@ -137,10 +137,11 @@ pub(crate) fn regressions(holds: &[Hold]) -> Vec<Violation> {
 /// Replicas may be so late beside the time in which they get nothing.
 const REPLICATION: Duration = Duration::from_secs(2);
 
-/// Whether what the server said then may be lost with it: the next primary never got it.
-fn is_in_tail(at: Duration, faults: &[Fault]) -> bool {
+/// Whether what was asked and said within this time may be lost with its server: the next primary never got it. The server may
+/// have said it before it died, and the client have heard it later.
+fn is_in_tail(asked: Duration, said: Duration, faults: &[Fault]) -> bool {
     let mut tails = faults.iter().filter(|f| f.kind == "lost tail");
-    tails.any(|f| at + REPLICATION >= f.from && at <= f.to)
+    tails.any(|f| said + REPLICATION >= f.from && asked <= f.to)
 }
 
 /// C3: what was written under the lock is there for the next holder to read, unless it was lost with a primary.
@@ -168,8 +169,9 @@ pub(crate) fn lost_updates(increments: &[Increment], faults: &[Fault]) -> Vec<Vi
                     ),
                 });
             }
-            let (least_now, said) = if i.sure { (i.read + 1, i.written) } else { (i.read, i.at) };
-            if !is_in_tail(said, faults) {
+            let (least_now, asked, said) =
+                if i.sure { (i.read + 1, i.sent, i.written) } else { (i.read, i.asked, i.at) };
+            if !is_in_tail(asked, said, faults) {
                 (least, since) = (least_now, i.at);
             }
             most = i.read + 1;

@@ -38,7 +38,8 @@ pub(crate) struct Increment {
     pub(crate) read: u64,
     /// False: nobody knows whether it was written.
     pub(crate) sure: bool,
-    /// When the server said so, if it did.
+    /// When the change that makes it was sent, and when the server said that it is made, if it did.
+    pub(crate) sent: Duration,
     pub(crate) written: Duration,
 }
 

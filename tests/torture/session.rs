@@ -144,7 +144,7 @@ impl Session {
         let read = read.and_then(|v| v.parse().ok()).expect("a counter");
         let (key, session, proxy) = (format!("counter {n}"), self.number, self.proxy);
         let at = now();
-        Ok(Increment { key, session, proxy, asked, at, read, sure: false, written: at })
+        Ok(Increment { key, session, proxy, asked, at, read, sure: false, sent: at, written: at })
     }
 
     /// Runs a statement. That it succeeded proves that the locks were held when it was sent.

@@ -197,9 +197,13 @@ impl Worker {
             self.client.place.history.events().increments.push(increment);
             return Err(Broken::Gone);
         }
+        increment.sent = now();
         let written = session.ask(&update).map(|_| ());
         let written = match written {
-            Ok(()) if transaction => session.ask("COMMIT").map(|_| ()),
+            Ok(()) if transaction => {
+                increment.sent = now();
+                session.ask("COMMIT").map(|_| ())
+            }
             written => written,
         };
         (increment.sure, increment.written) = (written.is_ok(), now());

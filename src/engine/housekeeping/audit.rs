@@ -22,8 +22,10 @@ use crate::types::{BackendId, ProxyId};
 
 /// The account's rights are read again in each round of this number.
 const RIGHTS: u64 = 3;
-/// Locks that one statement reads.
-const PAGE: usize = 1000;
+/// Bytes of keys in one statement: as literals they are twice as many, and a packet of a megabyte is demanded.
+const PAGE: usize = 256 * 1024;
+/// What a key counts for beside its bytes.
+const AROUND: usize = 16;
 
 /// Compares three times a lease, as long as the process lives.
 pub(in crate::engine) async fn audit(access: Arc<StoreAccess>, engine: Engine, lease: Duration) {
@@ -69,7 +71,7 @@ async fn compare(
     let schema = &access.url.schema;
     let conn = link.get().await?;
     let mut lost = Vec::new();
-    for page in held.locks.chunks(PAGE) {
+    for page in pages(&held.locks, |(key, _)| key) {
         lost.extend(conn.without_row(schema, proxy, page).await?);
     }
     let without_row = lost_natively(conn, schema, proxy, &held.native).await?;
@@ -85,6 +87,24 @@ async fn compare(
     Ok(())
 }
 
+/// The locks of one statement each.
+fn pages<T>(locks: &[T], key: impl Fn(&T) -> &Key) -> Vec<&[T]> {
+    let mut pages = Vec::new();
+    let (mut start, mut bytes) = (0, 0);
+    for (nth, lock) in locks.iter().enumerate() {
+        let more = key(lock).as_bytes().len() + AROUND;
+        if bytes + more > PAGE {
+            pages.push(&locks[start..nth]);
+            (start, bytes) = (nth, 0);
+        }
+        bytes += more;
+    }
+    if start < locks.len() {
+        pages.push(&locks[start..]);
+    }
+    pages
+}
+
 /// The native holds without a row for which the server still has the lock.
 async fn lost_natively(
     conn: &mut StoreConnection,
@@ -93,7 +113,7 @@ async fn lost_natively(
     holds: &[NativeHold],
 ) -> Result<HashSet<(Key, u64)>, StoreError> {
     let mut lost = HashSet::new();
-    for page in holds.chunks(PAGE) {
+    for page in pages(holds, |hold| &hold.key) {
         let locks: Vec<(Key, u64)> =
             page.iter().map(|hold| (hold.key.clone(), hold.token)).collect();
         let without = conn.without_row(schema, proxy, &locks).await?;
@@ -104,4 +124,28 @@ async fn lost_natively(
         lost.extend(without.into_iter().zip(held).filter(|(_, held)| *held).map(|(lock, _)| lock));
     }
     Ok(lost)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::statement::NEEDED;
+
+    #[test]
+    fn a_page_has_as_many_locks_as_a_packet_that_is_demanded() {
+        let key = |n: u32, length: usize| {
+            let digits = format!("{n:0length$}");
+            Key::from_row(&[&b"L"[..], digits.as_bytes()].concat()).expect("a key")
+        };
+        for (count, length, most) in [(0, 10, 0), (1, 254, 1), (10_000, 12, 2), (10_000, 254, 11)] {
+            let locks: Vec<(Key, u64)> = (0..count).map(|n| (key(n, length), 1)).collect();
+            let pages = pages(&locks, |(key, _)| key);
+            assert!(pages.len() <= most, "{count} of {length}: {}", pages.len());
+            assert_eq!(pages.concat(), locks);
+            for page in pages {
+                let literals = page.iter().map(|(key, _)| 2 * key.as_bytes().len() + 4);
+                assert!(!page.is_empty() && literals.sum::<usize>() as u64 + 1024 < NEEDED);
+            }
+        }
+    }
 }

@@ -30,11 +30,14 @@ struct Incoming {
     keep: Keep,
 }
 
-/// What was reported late, of what the answers to questions of the proxy's report. Each variable that these set has its value again
-/// at their end, except for the one by which they hold a transaction open.
+/// The session's own changes among those that came with the answers to questions of the proxy's. A variable that a question
+/// sets has its value again at the question's end, but for the one that holds a transaction open.
 fn late_of(reported: Reported) -> Reported {
-    let late = |change: &SessionChange| matches!(change, SessionChange::Variable { name, .. } if **name != *b"autocommit");
-    let changes = reported.changes.into_iter().filter(late).collect();
+    let is_its = |change: &SessionChange| match change {
+        SessionChange::Variable { name, .. } => **name != *b"autocommit",
+        _ => false,
+    };
+    let changes = reported.changes.into_iter().filter(is_its).collect();
     Reported { changes, ..Reported::default() }
 }
 

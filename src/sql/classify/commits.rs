@@ -162,6 +162,7 @@ mod tests {
             assert_eq!(commits(sql), [None; 2], "{sql}");
         }
     }
+
     #[test]
     fn a_text_is_taken_apart_if_a_later_statement_commits() {
         for (sql, pieces) in [

@@ -120,8 +120,10 @@ impl Holder {
         let mut increment = session.read_counter(&table, n)?;
         self.pause(0..100);
         let next = increment.read + 1;
+        increment.sent = now();
         let mut written = session.ask(&format!("UPDATE {table} SET v={next} WHERE k={n}"));
         if commit && written.is_ok() {
+            increment.sent = now();
             written = session.ask("COMMIT");
         }
         (increment.sure, increment.written) = (written.is_ok(), now());
