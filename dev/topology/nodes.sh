@@ -29,7 +29,10 @@ await() {
 # sql N STATEMENTS: as root; rows without headings. Bounded, since a server that is cut off may
 # leave a statement without an answer.
 sql() {
-  timeout -k 1 "${limit:-60}" "$client" "--defaults-file=$folder/node$1/client.cnf" --connect-timeout=5 -N -B -e "$2"
+  local status=0
+  timeout -k 1 "${limit:-60}" "$client" "--defaults-file=$folder/node$1/client.cnf" --connect-timeout=5 -N -B -e "$2" || status=$?
+  [ $status -ne 124 ] || printf 'topology: node %s gives no answer within %s s: %s\n' "$1" "${limit:-60}" "$2" >&2
+  return $status
 }
 
 # ask N STATEMENTS: the same where no answer is an answer too.

@@ -12,7 +12,7 @@ use super::io::native_locks::{DirectLocks, NativeQuestion};
 use super::io::query_error::QueryError;
 use super::messages::{Differences, EngineRequest, HeldNow};
 use super::shared::deferred::{Deferred, MOMENT};
-use super::shared::doorbell::Doorbell;
+use super::shared::engine_wake::EngineWake;
 use super::shared::lease::Lease;
 use super::shared::peers::Peers;
 use super::shared::snapshot::EngineSnapshot;
@@ -30,7 +30,7 @@ pub use super::messages::{Acquired, Claim, EventSender, FindSessions, Grant, Loo
 #[derive(Debug, Clone)]
 pub struct Engine {
     pub(super) requests: mpsc::UnboundedSender<EngineRequest>,
-    pub(super) bell: Arc<Doorbell>,
+    pub(super) wake: Arc<EngineWake>,
     pub(super) deferred: Arc<Deferred>,
     pub(super) lease: Arc<Lease>,
     pub(super) census: mpsc::UnboundedSender<held_locks::CensusRequest>,
@@ -67,7 +67,7 @@ impl Engine {
         let queries = admin_queries::AdminQueries::closed();
         Self {
             requests,
-            bell: Arc::default(),
+            wake: Arc::default(),
             deferred: Arc::default(),
             lease: Arc::default(),
             census,
@@ -298,12 +298,12 @@ impl Engine {
     fn send(&self, request: EngineRequest) {
         // A dropped request drops its reply, which the receiver sees as the engine's end.
         let _ = self.requests.send(request);
-        self.bell.urgent();
+        self.wake.urgent();
     }
 
     /// Sends a request that waits for a batch in any case.
     fn leave(&self, request: EngineRequest) {
         let _ = self.requests.send(request);
-        self.bell.may_wait();
+        self.wake.may_wait();
     }
 }

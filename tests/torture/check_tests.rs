@@ -162,7 +162,7 @@ fn an_increment_that_is_lost_with_a_primary_is_no_lost_update() {
     let story = |last, sent| [grown(1, 0), grown(8, 1), written(sent), grown(20, last)];
     assert_eq!(lost_updates(&story(3, 12_500), &tail), []);
     assert_eq!(lost_updates(&story(2, 12_500), &tail).len(), 1);
-    // One that was sent to the former primary may be lost, though its client heard of it late.
+    // One that was sent to the former primary may be lost, though its client learned of it late.
     assert_eq!(lost_updates(&story(2, 11_500), &tail), []);
     assert_eq!(lost_updates(&story(0, 11_500), &tail).len(), 1);
 }

@@ -29,7 +29,7 @@ use crate::engine::io::reader::{FinishedRead, run_reader};
 use crate::engine::io::wakeup::{self, WakeReason};
 use crate::engine::messages::{Acquired, EngineRequest, FindSessions, LeaseEvent};
 use crate::engine::shared::deferred::Deferred;
-use crate::engine::shared::doorbell::Doorbell;
+use crate::engine::shared::engine_wake::EngineWake;
 use crate::engine::shared::lease::Lease;
 use crate::engine::shared::peers::Peers;
 use crate::engine::shared::wait_graph::Waits;
@@ -43,7 +43,7 @@ const SURVEY: Duration = Duration::from_secs(1);
 pub(in crate::engine) struct ServiceTask {
     service: Service,
     requests: mpsc::UnboundedReceiver<EngineRequest>,
-    bell: Arc<Doorbell>,
+    wake: Arc<EngineWake>,
     finished: mpsc::UnboundedReceiver<FinishedBatch>,
     read: mpsc::UnboundedReceiver<FinishedRead>,
     /// Ended sessions that the server no longer works for.
@@ -113,11 +113,11 @@ pub(in crate::engine) fn build(
         settling: Vec::new(),
         deferred: Arc::clone(&deferred),
     };
-    let bell = Arc::<Doorbell>::default();
+    let wake = Arc::<EngineWake>::default();
     let stuck = Arc::clone(&access.stuck);
     let engine = Engine {
         requests: requests_in,
-        bell: Arc::clone(&bell),
+        wake: Arc::clone(&wake),
         deferred,
         lease,
         census,
@@ -127,7 +127,7 @@ pub(in crate::engine) fn build(
         direct: Arc::default(),
         peers: modes,
     };
-    let task = ServiceTask { service, requests, bell, finished, read, gone, rung, victims };
+    let task = ServiceTask { service, requests, wake, finished, read, gone, rung, victims };
     (task, engine)
 }
 
@@ -160,7 +160,7 @@ impl ServiceTask {
                     Some(request) => service.request(request),
                     None => return,
                 },
-                () = self.bell.rung(), if missing > 1 => {}
+                () = self.wake.rung(), if missing > 1 => {}
                 Some(read) = self.read.recv() => service.finish_read(read),
                 Some(ended) = self.gone.recv() => {
                     service.watched -= 1;
@@ -174,7 +174,7 @@ impl ServiceTask {
             }
             loop {
                 // Take what else has come in before sending: it goes into the same batch.
-                self.bell.reads();
+                self.wake.reads();
                 while let Ok(request) = self.requests.try_recv() {
                     service.request(request);
                 }
@@ -182,7 +182,7 @@ impl ServiceTask {
                 service.dispatch_reads();
                 service.settle();
                 missing = service.pipes.missing(service.keys.ready());
-                self.bell.needs(missing);
+                self.wake.needs(missing);
                 if self.requests.is_empty() {
                     break;
                 }

@@ -2,7 +2,7 @@
 
 pub mod current_backend;
 pub(in crate::engine) mod deferred;
-pub(in crate::engine) mod doorbell;
+pub(in crate::engine) mod engine_wake;
 pub mod lease;
 pub mod peers;
 pub mod reign;

@@ -103,7 +103,7 @@ mod tests {
     use crate::protocol::response::Ending;
 
     fn definition(name: &[u8]) -> Vec<u8> {
-        let len = [u8::try_from(name.len()).unwrap()];
+        let len = [u8::try_from(name.len()).expect("a short name")];
         [b"\x03def\0\0\0", &len[..], name, b"\0\x0c\x3f\0\x15\0\0\0\x08\x81\0\0\0\0"].concat()
     }
 

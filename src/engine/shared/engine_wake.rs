@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
 use tokio::sync::Notify;
 
-/// The bell of one engine.
+/// When requests wake one engine.
 #[derive(Debug)]
-pub(in crate::engine) struct Doorbell {
+pub(in crate::engine) struct EngineWake {
     /// Requests that may wait, and have come since the engine read its channel.
     come: AtomicUsize,
     /// So many wake the engine; 1: it waits at the channel itself.
@@ -18,13 +18,13 @@ pub(in crate::engine) struct Doorbell {
     bell: Notify,
 }
 
-impl Default for Doorbell {
+impl Default for EngineWake {
     fn default() -> Self {
         Self { come: AtomicUsize::new(0), needed: AtomicUsize::new(1), bell: Notify::new() }
     }
 }
 
-impl Doorbell {
+impl EngineWake {
     /// A request is in the channel that only a batch can answer.
     pub(in crate::engine) fn may_wait(&self) {
         let come = self.come.fetch_add(1, Ordering::Relaxed) + 1;
@@ -72,47 +72,47 @@ mod tests {
     use super::*;
 
     /// Whether the bell has been rung since this was asked last.
-    async fn rung(bell: &Doorbell) -> bool {
+    async fn rung(wake: &EngineWake) -> bool {
         tokio::select! {
             biased;
-            () = bell.rung() => true,
+            () = wake.rung() => true,
             () = std::future::ready(()) => false,
         }
     }
 
     #[tokio::test]
     async fn it_rings_for_what_is_urgent_and_for_enough_of_the_rest() {
-        let bell = Doorbell::default();
-        bell.urgent();
-        bell.may_wait();
-        assert!(!rung(&bell).await, "the engine waits at its channel");
-        bell.reads();
-        bell.needs(3);
-        bell.may_wait();
-        bell.may_wait();
-        assert!(!rung(&bell).await, "two");
-        bell.may_wait();
-        assert!(rung(&bell).await, "three");
-        bell.reads();
-        bell.may_wait();
-        assert!(!rung(&bell).await, "counted anew");
-        bell.urgent();
-        assert!(rung(&bell).await, "urgent");
+        let wake = EngineWake::default();
+        wake.urgent();
+        wake.may_wait();
+        assert!(!rung(&wake).await, "the engine waits at its channel");
+        wake.reads();
+        wake.needs(3);
+        wake.may_wait();
+        wake.may_wait();
+        assert!(!rung(&wake).await, "two");
+        wake.may_wait();
+        assert!(rung(&wake).await, "three");
+        wake.reads();
+        wake.may_wait();
+        assert!(!rung(&wake).await, "counted anew");
+        wake.urgent();
+        assert!(rung(&wake).await, "urgent");
     }
 
     /// With a number that never comes, only what is urgent wakes the reader, and each time.
     #[test]
     fn nothing_urgent_is_missed() {
         const REQUESTS: u32 = 20_000;
-        let bell = Arc::new(Doorbell::default());
+        let wake = Arc::new(EngineWake::default());
         let (requests, mut channel) = mpsc::unbounded_channel();
         let (read, last) = std::sync::mpsc::channel();
         let sender = {
-            let bell = Arc::clone(&bell);
+            let wake = Arc::clone(&wake);
             thread::spawn(move || {
                 for n in 0..REQUESTS {
                     requests.send(n).expect("a reader");
-                    bell.urgent();
+                    wake.urgent();
                     assert_eq!(last.recv().expect("a reader"), n);
                 }
             })
@@ -122,19 +122,19 @@ mod tests {
             let mut next = 0;
             while next < REQUESTS {
                 loop {
-                    bell.reads();
+                    wake.reads();
                     while let Ok(n) = channel.try_recv() {
                         assert_eq!(n, next);
                         next += 1;
                         read.send(n).expect("a sender");
                     }
-                    bell.needs(usize::MAX);
+                    wake.needs(usize::MAX);
                     if channel.is_empty() {
                         break;
                     }
                 }
                 if next < REQUESTS {
-                    bell.rung().await;
+                    wake.rung().await;
                 }
             }
         });
