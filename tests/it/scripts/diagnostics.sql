@@ -151,6 +151,7 @@ a: SELECT @@warning_count
 a: INSERT INTO t (v) VALUES (7)
 a prepare i : SELECT GET_LOCK(?,?)
 a: SELECT ROW_COUNT()
+@end shuffled mariadb
 # Inside routines that ask.
 a: CREATE PROCEDURE counts() BEGIN SELECT ROW_COUNT(), FOUND_ROWS(); END
 a: INSERT INTO t (v) VALUES (8)
@@ -158,7 +159,6 @@ a: SELECT GET_LOCK('$Nk',0)
 a: CALL counts()
 a: INSERT INTO t (v) VALUES (9)
 a: DO GET_LOCK('$Nk',0)
-@end shuffled mariadb
 a: CALL counts()
 a: PREPARE s FROM 'SELECT ROW_COUNT(), FOUND_ROWS(), @@warning_count'
 a: SELECT 1/0
