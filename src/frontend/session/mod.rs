@@ -51,6 +51,7 @@ use crate::protocol::command::Command;
 use crate::protocol::frame::HEADER;
 use crate::protocol::packet;
 use crate::sql::find::prefilter::scan;
+use crate::sql::find::release::ConnectionRelease;
 
 /// A session.
 pub struct Session {
@@ -355,6 +356,7 @@ impl Session {
 
     /// Runs the next statement of a text, unless the last one has failed.
     async fn run_next(&mut self) -> Result<(), CloseReason> {
+        let dialect = self.cx().dialect();
         let Phase::Several(several) = &mut self.phase else { return Ok(()) };
         let failed = self.link.joined_error();
         if several.has_begun() {
@@ -365,13 +367,18 @@ impl Session {
             self.link.end_joining();
             return Ok(());
         };
+        let text = text_start(&part.packet[HEADER..], self.link.capabilities());
+        let text = text.map_or(&[][..], |at| &part.packet[HEADER + at..]);
+        let release = ConnectionRelease::of(text, dialect);
+        if several.release(release) != ConnectionRelease::No && part.alone {
+            // The server runs nothing more on a connection that it ends, so the proxy must not either.
+            self.link.exchange_unseen(vec![packet::ping()], true).await?;
+        }
         self.link.join_next(part.more);
         if scan(&part.packet).setting {
             self.view.note_setting(&part.packet, false);
         }
-        if let Some(at) = text_start(&part.packet[HEADER..], self.link.capabilities()) {
-            self.link.note_part(&part.packet[HEADER + at..]);
-        }
+        self.link.note_part(text);
         if part.alone {
             run_text(&mut self.cx(), part.packet).await.map(|_| ())
         } else {

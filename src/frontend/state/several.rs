@@ -7,12 +7,15 @@ use std::ops::Range;
 use crate::protocol::packet;
 use crate::sql::classify::named::may_be_named;
 use crate::sql::find::prefilter::scan;
+use crate::sql::find::release::ConnectionRelease;
 
 /// The statements of a text that are still to be run.
 #[derive(Debug)]
 pub(crate) struct Several {
     rest: VecDeque<TextPart>,
     begun: bool,
+    /// Whether the server ends the connection after what has run.
+    release: ConnectionRelease,
 }
 
 /// One of the statements, or several that are just passed on.
@@ -53,13 +56,18 @@ impl Several {
             let end: &[u8] = if more && text.ends_with(b"--") { b"/**/" } else { b"" };
             TextPart { packet: packet::command(&[prefix, text, end]), alone, more }
         });
-        Self { rest: parts.collect(), begun: false }
+        Self { rest: parts.collect(), begun: false, release: ConnectionRelease::No }
     }
 
     /// The next statement.
     pub(crate) fn next(&mut self) -> Option<TextPart> {
         self.begun = true;
         self.rest.pop_front()
+    }
+
+    /// Notes whether the server ends the connection after what is run next. The same of what has run.
+    pub(crate) fn release(&mut self, next: ConnectionRelease) -> ConnectionRelease {
+        std::mem::replace(&mut self.release, next)
     }
 
     /// Whether one was run.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::ground::{Ground, Suited, WAYS, options, until_waiting};
 use crate::own_server::{OwnServer, flavour_of};
+use crate::proxy::Proxy;
 use crate::script::{Flavour, Server};
 use crate::session::{Session, until_busy};
 use crate::stage::{eventually, on_both};
@@ -99,6 +100,7 @@ fn ending(mut session: Session, text: &str) -> Vec<String> {
 
 fn a_release_among_several_statements_is_as_on_the_server(server: &Server) {
     let ground = Ground::new(server, 2, &["--idle-keep", "50ms"]);
+    let own = Proxy::start(&ground.server().url, &["--mode", "durable"]);
     let schema = &ground.tenant.database.name;
     ground.server().root().run(&format!("CREATE PROCEDURE {schema}.p() COMMIT RELEASE"));
     let mut texts = vec![
@@ -137,8 +139,9 @@ fn a_release_among_several_statements_is_as_on_the_server(server: &Server) {
             session
         };
         let direct = ending(begun(ground.server().port), text);
-        let proxied = ending(begun(ground.proxy.port), text);
-        assert_eq!(proxied, direct, "{text}");
+        for (pooling, proxy) in [("transaction", &ground.proxy), ("session", &own)] {
+            assert_eq!(ending(begun(proxy.port), text), direct, "{pooling}: {text}");
+        }
         // Nothing of it stays.
         let mut other = ground.session();
         other.ask_for("k");

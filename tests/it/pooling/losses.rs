@@ -1,10 +1,11 @@
 //! The end of a session's connection: the reply to its client, and whether its locks are kept.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::endings::until_it_has_run_a_while;
 use super::ground::{Ground, Suited, Tenant, options, pooling, teach};
-use crate::link::Link;
+use crate::link::{Link, Way};
 use crate::own_server::{OwnServer, flavour_of};
 use crate::proxy::Proxy;
 use crate::script::Server;
@@ -20,6 +21,7 @@ on_both! {
     an_execution_hears_the_same_as_its_text
     a_call_that_has_failed_ends_its_session_with_the_connection
     a_client_is_answered_when_the_server_has_done_with_its_connection
+    no_call_is_answered_after_a_release
     a_get_lock_that_ends_with_an_error_takes_no_lock
     a_session_may_end_with_its_connection
     rows_that_a_restart_has_lost_end_their_sessions
@@ -242,12 +244,32 @@ fn a_call_that_has_failed_ends_its_session_with_the_connection(server: &Server) 
 
 /// A proxy that reaches the server by this link, and an account whose password it knows.
 fn through(link: &Link, suited: &Suited, size: u32, extra: &[&str]) -> (Proxy, Tenant) {
-    let place = |port: u16| format!(":{port}");
-    let url = suited.server().url.replace(&place(suited.server().port), &place(link.port()));
     let tenant = Tenant::create(suited.server(), "its password");
-    let proxy = pooling(&Server::parse(&url).expect("a server"), size, extra);
+    let server = Server::parse(&url_through(link, suited)).expect("a server");
+    let proxy = pooling(&server, size, extra);
     teach(&proxy, &tenant.account);
     (proxy, tenant)
+}
+
+fn url_through(link: &Link, suited: &Suited) -> String {
+    let place = |port: u16| format!(":{port}");
+    suited.server().url.replace(&place(suited.server().port), &place(link.port()))
+}
+
+/// The end of the connection comes later than the OK, and the proxy can answer this call by itself.
+fn no_call_is_answered_after_a_release(server: &Server) {
+    let suited = Suited::to(server);
+    for pooling in ["session", "transaction"] {
+        let link = Link::to(suited.server().port);
+        let options = ["--pooling", pooling, "--mode", "durable"];
+        let proxy = Proxy::start(&url_through(&link, &suited), &options);
+        let tenant = Tenant::create(suited.server(), "its password");
+        let mut session = Session::of(proxy.port, &tenant.account);
+        assert_eq!(session.client.set_option(0).error(), None);
+        link.delay(Way::ToClient, Duration::from_millis(100));
+        let response = session.client.query(b"COMMIT RELEASE; DO RELEASE_ALL_LOCKS()");
+        assert_eq!((response.packets.len(), response.end), (1, End::Closed), "{pooling}");
+    }
 }
 
 /// It would not be released: a client that gets an error does not know that it has one.
