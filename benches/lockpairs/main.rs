@@ -35,6 +35,8 @@ enum Task {
     Plain(pairs::Load),
     /// A row, and COMMIT, under a lock that is held.
     Commits(pairs::Load),
+    /// The same row twice, each time with autocommit, under a lock that is held.
+    Writes(pairs::Load),
     /// Log in, take some locks, then nothing until standard input ends.
     Idle(sessions::Sessions),
     /// Connect, ask, quit.
@@ -48,7 +50,8 @@ fn run(arguments: &Arguments) -> Result<()> {
     match &arguments.task {
         Task::Native(load) => pairs::run(account, load, pairs::native, |_, _| Ok(())),
         Task::Plain(load) => pairs::run(account, load, pairs::plain, |_, _| Ok(())),
-        Task::Commits(load) => pairs::run(account, load, pairs::commits, pairs::hold),
+        Task::Commits(load) => pairs::run(account, load, pairs::commits, pairs::hold_open),
+        Task::Writes(load) => pairs::run(account, load, pairs::writes, pairs::hold),
         Task::Idle(sessions) => sessions::keep(account, sessions),
         Task::Visits(visits) => visits::run(account, visits),
         Task::Handover(handovers) => handover::run(account, handovers),

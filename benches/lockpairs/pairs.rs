@@ -70,13 +70,28 @@ pub(crate) fn plain(name: &str) -> Result<Pair> {
 
 /// A transaction of one row, under a lock that the client has taken before.
 pub(crate) fn commits(name: &str) -> Result<Pair> {
-    let write = "INSERT INTO commits (name, n) VALUES ('$', 1) ON DUPLICATE KEY UPDATE n = n + 1";
-    Ok([(command(&write.replace('$', name))?, b""), (command("COMMIT")?, b"")])
+    Ok([(write(name)?, b""), (command("COMMIT")?, b"")])
 }
 
-/// Has a client hold a lock, and its transactions open until it commits.
+/// Two writes of the row, each with autocommit, under such a lock.
+pub(crate) fn writes(name: &str) -> Result<Pair> {
+    Ok([(write(name)?, b""), (write(name)?, b"")])
+}
+
+fn write(name: &str) -> Result<Vec<u8>> {
+    command(&format!(
+        "INSERT INTO commits (name, n) VALUES ('{name}', 1) ON DUPLICATE KEY UPDATE n = n + 1"
+    ))
+}
+
+/// Has a client hold a lock.
 pub(crate) fn hold(client: &mut Client, name: &str) -> Result<()> {
-    client.expect(&command(&format!("SELECT GET_LOCK('{name}', 60)"))?, b"1")?;
+    client.expect(&command(&format!("SELECT GET_LOCK('{name}', 60)"))?, b"1")
+}
+
+/// The same, and its transactions stay open until it commits.
+pub(crate) fn hold_open(client: &mut Client, name: &str) -> Result<()> {
+    hold(client, name)?;
     client.expect(&command("SET autocommit=0")?, b"")
 }
 

@@ -12,6 +12,9 @@ use super::targets::of_plain;
 /// The ways to lock: the server's locks directly and through HAProxy, the plain scheme, and Lockstead in its modes.
 const LOCKERS: [&str; 6] = ["native", "haproxy", "plain", "lockstead", "coexist", "observed"];
 
+/// The ways to write with autocommit under a lock: at the server, and through Lockstead.
+const WRITERS: [&str; 3] = ["own lock, writes", "writes-unfenced", "writes-fenced"];
+
 /// What a run of the load printed.
 pub(super) struct Load(serde_json::Value);
 
@@ -37,12 +40,13 @@ impl Load {
 }
 
 impl Run<'_> {
-    /// Runs the load. The variants `plain` and `plain-rare` insert and delete a row, those of `commits` commit one, the others
-    /// lock and unlock.
+    /// Runs the load. The variants `plain` and `plain-rare` insert and delete a row, those of `commits` commit one, those of
+    /// `writes` write one twice with autocommit, the others lock and unlock.
     pub(super) fn load(&self, (clients, variant): Of, options: &[&str]) -> Result<Load> {
         let mode = match variant {
             "plain" | "plain-rare" => "plain",
             "own lock" | "fenced" | "unfenced" => "commits",
+            _ if WRITERS.contains(&variant) => "writes",
             _ => "native",
         };
         let (port, clients) = (self.stage.port_of(variant).to_string(), clients.to_string());
@@ -137,18 +141,27 @@ impl Run<'_> {
     }
 
     /// Transactions of sessions that hold a lock: the server's own, and Lockstead's, with a question before each COMMIT
-    /// and without.
+    /// and without; and their writes with autocommit.
     pub(super) fn measure_commits(&mut self) -> Result<()> {
         self.start_fenced_and_unfenced()?;
+        for (name, fences) in [("writes-unfenced", "off"), ("writes-fenced", "all")] {
+            let options = ["--mode", "durable", "--fenced-commit", fences];
+            self.stage.start_lockstead(name, &options)?;
+        }
         for round in 1..=self.plan.rounds {
             self.say(&format!("commits, round {round}"));
             for n in [1, 64] {
                 for variant in ["own lock", "unfenced", "fenced"] {
                     self.pairs("commits", (n, variant), &[])?;
                 }
+                for variant in WRITERS {
+                    self.pairs("writes", (n, variant), &[])?;
+                }
             }
         }
-        self.commits_were_fenced()?;
+        for name in ["fenced", "writes-fenced"] {
+            self.commits_were_fenced(name)?;
+        }
         self.stage.stop_all();
         Ok(())
     }
@@ -163,10 +176,10 @@ impl Run<'_> {
         self.stage.let_commits_be_fenced()
     }
 
-    pub(super) fn commits_were_fenced(&self) -> Result<()> {
+    pub(super) fn commits_were_fenced(&self, name: &str) -> Result<()> {
         let [fenced, not] = ["fenced", "denied"].map(|result| {
             let metric = format!("lockstead_fenced_commits_total{{result=\"{result}\"}}");
-            self.stage.metric("fenced", &metric)
+            self.stage.metric(name, &metric)
         });
         ensure!(fenced? > 0.0 && not? < 1.0, "commits were not fenced");
         Ok(())

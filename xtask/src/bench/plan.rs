@@ -27,7 +27,7 @@ pub(crate) enum Section {
     /// A lock that a client of one proxy releases and a client of another one waits for
     Handover,
     /// Transactions of one row, of clients that hold a lock: with a question before each COMMIT whether the lock is still
-    /// held, and without
+    /// held, and without; the same for pairs of writes with autocommit (`fenced_commit = "all"`)
     Commits,
     /// Pairs of lock and unlock with 1 and 64 clients before a server with a replica: while each grant waits until the
     /// replica has executed it (`failover_candidates`), and without

@@ -47,8 +47,8 @@ fn head(section: &str) -> String {
             ("clients", &[("pairs/s", 12), ("p50 us", 10), ("p99 us", 10), ("of grace", 12)])
         }
         "windows" => ("us", &[("p50", 10), ("p99", 10), ("of alone", 10)]),
-        "commits" => {
-            ("clients", &[("commits/s", 12), ("p50 us", 10), ("p99 us", 10), ("of unfenced", 12)])
+        "commits" | "writes" => {
+            ("clients", &[("per second", 12), ("p50 us", 10), ("p99 us", 10), ("of unfenced", 12)])
         }
         "hot" => ("clients", &[("pairs/s", 12), ("p50 us", 10), ("p99 us", 10)]),
         topologies::DEATHS => {
@@ -90,6 +90,17 @@ fn visits(group: &Group, of: Of) -> String {
     format!("{rate:12.0} {p50:10.0} {p99:10.0} {:10.1}", group.median(of, "logins_per_second"))
 }
 
+/// Where a section shows what something costs: the variant without it.
+fn without(section: &str, variant: &str) -> Option<&'static str> {
+    match section {
+        "commits" => Some("unfenced"),
+        "writes" => Some("writes-unfenced"),
+        "witness" => Some("grace"),
+        section if topologies::is_one(section) => Some(topologies::compared_with(variant)),
+        _ => None,
+    }
+}
+
 fn row(group: &Group, of: Of) -> String {
     let (size, variant) = of;
     let median = |metric| group.median(of, metric);
@@ -115,12 +126,8 @@ fn row(group: &Group, of: Of) -> String {
             group.ratio("pairs_per_second", of, (size, "haproxy")),
             median("driver_us_per_pair")
         ),
-        section if topologies::is_one(section) || matches!(section, "commits" | "witness") => {
-            let without = match section {
-                "commits" => "unfenced",
-                "witness" => "grace",
-                _ => topologies::compared_with(variant),
-            };
+        section if without(section, variant).is_some() => {
+            let without = without(section, variant).unwrap_or(variant);
             let ratio = group.ratio("pairs_per_second", of, (size, without));
             let rate = median("pairs_per_second");
             format!("{rate:12.0} {:10.0} {:10.0} {ratio:12.3}", median("p50_us"), median("p99_us"))

@@ -111,7 +111,7 @@ impl Run<'_> {
                 }
             }
         }
-        self.commits_were_fenced()?;
+        self.commits_were_fenced("fenced")?;
         self.stage.stop_all();
         Ok(())
     }
