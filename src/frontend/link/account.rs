@@ -7,6 +7,7 @@ use super::close_reason::CloseReason;
 use crate::backend::pool::PoolKey;
 use crate::frontend::pooling::account::ChangedAccount;
 use crate::protocol::handshake::ChangeUser;
+use crate::sql::find::release::ConnectionRelease;
 
 impl Link {
     /// The session is this account's from here on, and so is the connection that it has.
@@ -38,10 +39,10 @@ impl Link {
         self.seat.as_ref().map(|seat| Arc::clone(&seat.key))
     }
 
-    /// A part of a text is about to run.
-    pub(crate) fn note_part(&mut self, text: &[u8]) {
+    /// A part of a text is about to run, which may end the connection.
+    pub(crate) fn note_part(&mut self, release: ConnectionRelease) {
         if let Some(seat) = &mut self.seat {
-            seat.note_release(text);
+            seat.if_lost.releases = release;
         }
     }
 

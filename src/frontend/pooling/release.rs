@@ -4,11 +4,6 @@ use super::seat::Seat;
 use crate::sql::find::release::ConnectionRelease;
 
 impl Seat {
-    /// A part of a text is about to run, or all of it.
-    pub(crate) fn note_release(&mut self, text: &[u8]) {
-        self.if_lost.releases = ConnectionRelease::of(text, self.dialect);
-    }
-
     /// Whether the server ends the connection, now that a text with this at its end has run.
     pub(crate) fn releases(&self, release: ConnectionRelease) -> bool {
         match release {

@@ -378,7 +378,7 @@ impl Session {
         if scan(&part.packet).setting {
             self.view.note_setting(&part.packet, false);
         }
-        self.link.note_part(text);
+        self.link.note_part(release);
         if part.alone {
             run_text(&mut self.cx(), part.packet).await.map(|_| ())
         } else {
