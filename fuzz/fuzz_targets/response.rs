@@ -10,8 +10,9 @@ use lockstead::protocol::capabilities::Capabilities;
 use lockstead::protocol::command::Shape;
 use lockstead::protocol::response::{PrepareOk, Progress, Tracker};
 
-const SHAPES: [Shape; 6] = [
+const SHAPES: [Shape; 7] = [
     Shape::Results,
+    Shape::CursorResults,
     Shape::Prepare,
     Shape::Rows,
     Shape::FieldList,

@@ -1,5 +1,8 @@
 //! Commands, and the shape of the response that each is owed.
 
+use super::frame::{FrameHeader, HEADER};
+use super::params::wants_cursor;
+
 /// A command byte. The names are MySQL's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Command(pub u8);
@@ -65,21 +68,14 @@ impl Command {
         )
     }
 
-    /// The shape of the server's response.
-    pub fn response(self) -> Shape {
-        match self {
-            Self::QUIT | Self::STMT_SEND_LONG_DATA | Self::STMT_CLOSE => Shape::Nothing,
-            Self::STMT_PREPARE => Shape::Prepare,
-            Self::STMT_FETCH => Shape::Rows,
-            Self::FIELD_LIST => Shape::FieldList,
-            Self::STATISTICS => Shape::OnePacket,
-            Self::BINLOG_DUMP | Self::BINLOG_DUMP_GTID | Self::TABLE_DUMP | Self::CLONE => {
-                Shape::Endless
-            }
-            _ => Shape::Results,
-        }
+    /// Whether the server says nothing to it.
+    pub fn is_unanswered(self) -> bool {
+        matches!(self, Self::QUIT | Self::STMT_SEND_LONG_DATA | Self::STMT_CLOSE)
     }
 }
+
+/// How many bytes of a packet decide what the response to it looks like: up to the flags of an execution.
+pub const TELLING: usize = HEADER + 6;
 
 /// The grammar of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,6 +84,8 @@ pub enum Shape {
     Nothing,
     /// OK, ERR, EOF, or result sets, as long as MORE_RESULTS says so.
     Results,
+    /// The same of an execution that asks for a cursor: its rows may stay at the server.
+    CursorResults,
     /// A prepared statement's header, its parameters and columns; or ERR.
     Prepare,
     /// Rows up to EOF, without a header (`COM_STMT_FETCH`).
@@ -98,4 +96,56 @@ pub enum Shape {
     OnePacket,
     /// Both sides talk freely until one closes the connection (replication).
     Endless,
+}
+
+impl Shape {
+    /// Of the response to a packet, of which the first [`TELLING`] bytes are there, or all.
+    pub fn of(packet: &[u8]) -> Self {
+        let len = FrameHeader::peek(packet).map_or(0, |frame| frame.len);
+        let payload = packet.get(HEADER..).unwrap_or_default();
+        let payload = &payload[..len.min(payload.len())];
+        let command = Command(payload.first().copied().unwrap_or(0));
+        match command {
+            _ if command.is_unanswered() => Self::Nothing,
+            Command::STMT_PREPARE => Self::Prepare,
+            // In procedures, and in functions, cursors come and go whatever the client asked for.
+            Command::STMT_EXECUTE if payload.get(5).is_some_and(|flags| wants_cursor(*flags)) => {
+                Self::CursorResults
+            }
+            Command::STMT_FETCH => Self::Rows,
+            Command::FIELD_LIST => Self::FieldList,
+            Command::STATISTICS => Self::OnePacket,
+            Command::BINLOG_DUMP
+            | Command::BINLOG_DUMP_GTID
+            | Command::TABLE_DUMP
+            | Command::CLONE => Self::Endless,
+            _ => Self::Results,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::capabilities::Capabilities;
+    use crate::protocol::packet;
+
+    #[test]
+    fn the_flags_of_an_execution_decide_whether_rows_may_stay_away() {
+        assert_eq!(Shape::of(&packet::execute(1, 0)), Shape::Results);
+        for flags in [1, 1 | 8] {
+            assert_eq!(Shape::of(&packet::execute(1, flags)), Shape::CursorResults);
+            assert_eq!(Shape::of(&packet::execute(1, flags)[..TELLING]), Shape::CursorResults);
+        }
+        // The servers look at no other flag, and at none of other commands.
+        assert_eq!(Shape::of(&packet::execute(1, 2 | 4 | 8 | 0x80)), Shape::Results);
+        assert_eq!(
+            Shape::of(&packet::query(b"\x01\x01\x01\x01\x01", Capabilities(0))),
+            Shape::Results
+        );
+        assert_eq!(Shape::of(&[6, 0, 0, 0, 0xfa, 1, 0, 0, 0, 1]), Shape::Results);
+        // What follows a short packet is another one.
+        assert_eq!(Shape::of(&[5, 0, 0, 0, 0x17, 1, 0, 0, 0, 1, 0, 0, 0]), Shape::Results);
+        assert_eq!(Shape::of(&[0, 0, 0, 0]), Shape::Results);
+    }
 }

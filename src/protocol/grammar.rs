@@ -124,19 +124,22 @@ pub(super) enum PacketKind {
 pub(super) struct Grammar {
     capabilities: Capabilities,
     expected: Expected,
+    /// The command asked for a cursor, so that rows may stay at the server.
+    cursor: bool,
 }
 
 impl Grammar {
     /// For a connection that negotiated `capabilities`. No response is under way.
     pub(super) fn new(capabilities: Capabilities) -> Self {
-        Self { capabilities, expected: Expected::Nothing }
+        Self { capabilities, expected: Expected::Nothing, cursor: false }
     }
 
     /// Starts on the response to a command.
     pub(super) fn begin(&mut self, shape: Shape) {
+        self.cursor = shape == Shape::CursorResults;
         self.expected = match shape {
             Shape::Nothing => Expected::Nothing,
-            Shape::Results => Expected::First,
+            Shape::Results | Shape::CursorResults => Expected::First,
             Shape::Prepare => Expected::PrepareFirst,
             Shape::Rows => Expected::Rows,
             Shape::FieldList => Expected::FieldList,
@@ -251,11 +254,13 @@ impl Grammar {
         match self.expected {
             Expected::ColumnsEof => {
                 let Ending::Ok { status, .. } = ending else { return Some(self.end(ending)) };
-                // The rows of a cursor are fetched by commands of their own.
-                if status.has(Status::CURSOR_EXISTS) {
-                    return Some(self.result_end(ending));
+                // The rows of a cursor are fetched by commands of their own. Those that a stored program has
+                // opened show, too; the results of a CALL are sent whatever was asked for.
+                let more = status.has(Status::MORE_RESULTS);
+                if self.cursor && status.has(Status::CURSOR_EXISTS) && !more {
+                    return Some(self.end(ending));
                 }
-                let out = status.has(Status::PS_OUT_PARAMS) && status.has(Status::MORE_RESULTS);
+                let out = more && status.has(Status::PS_OUT_PARAMS);
                 self.expected = if out { Expected::OutParameters } else { Expected::Rows };
                 None
             }

@@ -188,6 +188,33 @@ mod tests {
     }
 
     #[test]
+    fn rows_stay_away_only_if_the_command_has_asked_for_a_cursor() {
+        // As MariaDB 10.11 answers a CALL whose procedure has opened a cursor, and MySQL 9.7 an EXPLAIN ANALYZE of
+        // such a function.
+        let definition: &[u8] = b"\x03def\0\0\0\x01x\0\x0c\x3f\0\x0b\0\0\0\x03\0\0\0\0\0";
+        let followed = |shape, status: u8, row: &[u8]| {
+            let eof: &[u8] = &[0xfe, 0, 0, status, 0];
+            let mut out = Vec::new();
+            for (seq, payload) in (1..).zip([b"\x01", definition, eof, row, eof]) {
+                put_frame(&mut out, seq, payload);
+            }
+            let eof = 4 + 1 + 4 + definition.len() + 4 + 5;
+            let mut tracker = Tracker::new(Capabilities(0));
+            tracker.begin(shape);
+            let (end, progress) = tracker.feed(&out);
+            (if end == eof { "no rows" } else { "rows" }, progress)
+        };
+        let ended = |status| Progress::Ended(Ending::Ok { status: Status(status), warnings: 0 });
+        let (text, binary) = (b"\x015", b"\0\0\x05\0\0\0");
+        assert_eq!(followed(Shape::Results, 0x4a, text), ("rows", Progress::NextResult));
+        assert_eq!(followed(Shape::Results, 0x42, binary), ("rows", ended(0x42)));
+        assert_eq!(followed(Shape::CursorResults, 0x42, binary), ("no rows", ended(0x42)));
+        assert_eq!(followed(Shape::CursorResults, 0x02, binary), ("rows", ended(0x02)));
+        // A cursor is never one of several results.
+        assert_eq!(followed(Shape::CursorResults, 0x4a, binary), ("rows", Progress::NextResult));
+    }
+
+    #[test]
     fn a_response_is_under_way_until_its_last_byte() {
         let mut error = Vec::new();
         put_frame(&mut error, 1, b"\xff\x28\x04#42000an error that is longer than a head");

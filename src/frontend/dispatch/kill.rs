@@ -11,7 +11,7 @@ use crate::frontend::link::reply::Reply;
 use crate::frontend::locks::call_context::CallContext;
 use crate::frontend::shared::registry::FoundSession;
 use crate::lock::codes;
-use crate::protocol::command::{Command, Shape};
+use crate::protocol::command::Command;
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::packet;
 use crate::protocol::response::Ending;
@@ -260,7 +260,7 @@ async fn carry_out(cx: &mut CallContext<'_>, sent: &SentKill<'_>) -> Result<(), 
     if let Some((backend, run)) = victim.shown.backend.condemn()
         && perhaps_same_run(run, cx.identity.run())
     {
-        let reply = cx.exchange(&sent.of_backend(backend), Shape::Results).await?;
+        let reply = cx.exchange(&sent.of_backend(backend)).await?;
         if !is_unknown(&reply) {
             if own == cx.identity.connection() && sent.ends_a_session() && has_killed(&reply) {
                 cx.send_client(&reply.bytes)?;
@@ -274,7 +274,7 @@ async fn carry_out(cx: &mut CallContext<'_>, sent: &SentKill<'_>) -> Result<(), 
         }
     }
     if let SentKill::Command { packet, .. } = sent {
-        let reply = cx.exchange(packet, Shape::Results).await?;
+        let reply = cx.exchange(packet).await?;
         if !is_unknown(&reply) {
             return cx.send_client(&reply.bytes);
         }

@@ -15,7 +15,6 @@ use crate::frontend::locks::call_context::CallContext;
 use crate::frontend::pooling::open::{NewConnection, open_as};
 use crate::frontend::shared::context::{Context, Shared};
 use crate::protocol::capabilities::Capabilities;
-use crate::protocol::command::Shape;
 use crate::protocol::packet;
 
 /// The first collation of a connection on which nothing is said: utf8mb4_general_ci.
@@ -48,7 +47,7 @@ pub(super) async fn rights_over(
     };
     let question = format!("KILL QUERY {}", idle.id());
     let question = packet::query(question.as_bytes(), cx.capabilities());
-    let reply = cx.exchange(&question, Shape::Results).await?;
+    let reply = cx.exchange(&question).await?;
     shared.pool.give(idle);
     Ok(if reply.is_error() { KillRights::Refused } else { KillRights::Granted })
 }

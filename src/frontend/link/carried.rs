@@ -10,7 +10,7 @@ use crate::frontend::pooling::pins::Pin;
 use crate::frontend::pooling::restore::{Restoration, Restored, is_without_schema, restoring};
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::{self, LiteralKind};
-use crate::protocol::command::{Command, Shape};
+use crate::protocol::command::Shape;
 use crate::protocol::frame::HEADER;
 use crate::protocol::packet;
 use crate::protocol::response::Progress;
@@ -175,10 +175,7 @@ impl Link {
         if packets.is_empty() {
             return Ok(Vec::new());
         }
-        let shapes: Vec<Shape> = packets
-            .iter()
-            .map(|packet| Command(packet.get(HEADER).copied().unwrap_or(0)).response())
-            .collect();
+        let shapes: Vec<Shape> = packets.iter().map(|packet| Shape::of(packet)).collect();
         for shape in &shapes {
             self.server.expect(*shape, Naming::Hidden);
         }

@@ -46,17 +46,16 @@ impl Link {
     pub(crate) async fn exchange(
         &mut self,
         packet: &[u8],
-        shape: Shape,
         keep: Keep,
     ) -> Result<Reply, CloseReason> {
         // The proxy prepares its own statements only.
-        self.exchange_told(packet, (shape, Naming::Hidden), keep).await
+        self.exchange_told(packet, Naming::Hidden, keep).await
     }
 
     /// The same of a COM_STMT_PREPARE of the client's.
     pub(crate) async fn exchange_prepare(&mut self, packet: &[u8]) -> Result<Reply, CloseReason> {
         self.note_preparing(packet);
-        self.exchange_told(packet, (Shape::Prepare, Naming::Session), Keep::All).await
+        self.exchange_told(packet, Naming::Session, Keep::All).await
     }
 
     /// Sends packets that leave nothing in the session, and reads all responses: the server reports nothing of the session's with
@@ -86,11 +85,12 @@ impl Link {
     async fn exchange_told(
         &mut self,
         packet: &[u8],
-        (shape, told): (Shape, Naming),
+        told: Naming,
         keep: Keep,
     ) -> Result<Reply, CloseReason> {
         self.note_server_used();
         let (packet, _) = self.addressed(packet);
+        let shape = Shape::of(&packet);
         self.send_server(&packet)?;
         let mut soon = pin!(sleep(LONG));
         let mut interest = Interest::Server;

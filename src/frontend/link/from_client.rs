@@ -4,7 +4,7 @@ use super::Link;
 use super::close_reason::CloseReason;
 use super::input::{ClientInput, Dropped};
 use super::pending::{Pending, Recipient};
-use crate::protocol::command::{Command, Shape};
+use crate::protocol::command::{Command, Shape, TELLING};
 use crate::protocol::error_replacement::ErrorReplacement;
 use crate::protocol::frame::{FrameHeader, HEADER};
 use crate::sql::find::stream::{Stream, StreamFound};
@@ -40,6 +40,11 @@ pub(crate) trait Dispatch {
 
     /// A command waits for a prepared statement.
     fn waits_for(&mut self, statement: u32);
+}
+
+/// Whether so much of a command is there that the shape of its response is known.
+fn tells_its_response(bytes: &[u8]) -> bool {
+    FrameHeader::peek(bytes).is_some_and(|frame| bytes.len() >= TELLING.min(HEADER + frame.len))
 }
 
 impl Link {
@@ -131,6 +136,7 @@ impl Link {
                     continue;
                 }
                 ClientInput::Command if self.awaits_stream() || self.awaits_rows() => break,
+                ClientInput::Command if !tells_its_response(&buffer[*at..]) => break,
                 ClientInput::Command => match dispatch.command(self, &buffer[*at..])? {
                     CommandAction::Incomplete => break,
                     CommandAction::Park => {
@@ -176,7 +182,7 @@ impl Link {
         let first = if frame.len == 0 { None } else { buffer.get(at + HEADER).copied() };
         let command = Command(first.unwrap_or(0));
         self.note_command(command);
-        let shape = command.response();
+        let shape = Shape::of(&buffer[at..]);
         if shape != Shape::Nothing {
             self.replay_skipped()?;
         }

@@ -72,7 +72,8 @@ impl Link {
             self.input = ClientInput::Command;
             // The answer to the file continues the same response.
             self.client.result_follows();
-            self.begin_response(Shape::Results, next);
+            let shape = self.pending.front().map_or(Shape::Results, |response| response.shape);
+            self.begin_response(shape, next);
         }
         HEADER
     }

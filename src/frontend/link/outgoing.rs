@@ -6,8 +6,7 @@ use super::reply::Reply;
 use super::{Amendment, Link};
 use crate::protocol::amend::Amend;
 use crate::protocol::column::Column;
-use crate::protocol::command::{Command, Shape};
-use crate::protocol::frame::HEADER;
+use crate::protocol::command::Shape;
 use crate::protocol::packet;
 use crate::protocol::reply::ErrorReply;
 
@@ -39,8 +38,7 @@ impl Link {
         packet: &[u8],
         recipient: Recipient,
     ) -> Result<(), CloseReason> {
-        let command = Command(packet.get(HEADER).copied().unwrap_or(0));
-        let shape = command.response();
+        let shape = Shape::of(packet);
         if shape != Shape::Nothing {
             self.replay_skipped()?;
         }
@@ -64,14 +62,14 @@ impl Link {
     /// Sends a command whose response nobody sees.
     pub(crate) fn send_hidden(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
         let (packet, _) = self.addressed(packet);
-        self.owe(Pending::new(Shape::Results, Recipient::Nobody));
+        self.owe(Pending::new(Shape::of(&packet), Recipient::Nobody));
         self.send_server(&packet)
     }
 
     /// Sends the release of a gate, which is repeated up to `again` times if it fails.
     pub(crate) fn send_release(&mut self, packet: Box<[u8]>, again: u8) -> Result<(), CloseReason> {
         self.send_server(&packet)?;
-        self.owe(Pending::new(Shape::Results, Recipient::Release(packet, again)));
+        self.owe(Pending::new(Shape::of(&packet), Recipient::Release(packet, again)));
         Ok(())
     }
 
@@ -79,7 +77,7 @@ impl Link {
     pub(crate) fn send_to_gate(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
         self.replay_skipped()?;
         let (packet, about) = self.addressed(packet);
-        self.owe_about(Pending::new(Shape::Results, Recipient::Gate(Vec::new())), about);
+        self.owe_about(Pending::new(Shape::of(&packet), Recipient::Gate(Vec::new())), about);
         self.send_server(&packet)
     }
 

@@ -13,7 +13,7 @@ use crate::frontend::pooling::bound::BoundState;
 use crate::frontend::pooling::statement::Again;
 use crate::frontend::pooling::statements::Whereabouts;
 use crate::frontend::shared::context::Context;
-use crate::protocol::command::{Command, Shape};
+use crate::protocol::command::Command;
 use crate::protocol::frame::HEADER;
 use crate::protocol::packet;
 
@@ -86,7 +86,7 @@ impl Link {
     /// What a command for a prepared statement is answered with that could not be prepared again.
     pub(crate) fn take_refusal(&mut self, id: u32, command: Command) -> Option<Box<[u8]>> {
         // Values that the server has not got are missing at the execution.
-        let keeps = command.response() == Shape::Nothing;
+        let keeps = command.is_unanswered();
         self.seat.as_mut()?.take_refusal(id, keeps)
     }
 

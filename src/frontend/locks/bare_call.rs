@@ -3,7 +3,6 @@
 use super::call_context::CallContext;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::state::server_view::AnswerSettings;
-use crate::protocol::command::Shape;
 use crate::protocol::frame::HEADER;
 use crate::protocol::packet;
 use crate::sql::classify::{Alias, BareCall};
@@ -110,7 +109,7 @@ pub(crate) async fn gives_no_row(
 /// Runs the statement without its call.
 async fn try_out(cx: &mut CallContext<'_>, call: &CallInPacket<'_>) -> Result<Trial, CloseReason> {
     let packet = call.spliced(b"(NULL OR 1)");
-    let reply = cx.exchange(&packet, Shape::Results).await?;
+    let reply = cx.exchange(&packet).await?;
     let refused = reply.frames().next().is_some_and(|f| f.get(HEADER) == Some(&0xff));
     Ok(if refused {
         Trial::Refused(reply.bytes)

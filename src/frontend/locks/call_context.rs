@@ -17,7 +17,7 @@ use crate::lock::codes;
 use crate::lock::name::Key;
 use crate::protocol::attributes::text_offset;
 use crate::protocol::capabilities::Capabilities;
-use crate::protocol::command::{Command, Shape};
+use crate::protocol::command::Command;
 use crate::protocol::frame::HEADER;
 use crate::protocol::packet;
 use crate::protocol::reply::ErrorReply;
@@ -194,13 +194,9 @@ impl CallContext<'_> {
     }
 
     /// Sends one packet and reads its whole response, after those that are owed.
-    pub(crate) async fn exchange(
-        &mut self,
-        packet: &[u8],
-        shape: Shape,
-    ) -> Result<Reply, CloseReason> {
+    pub(crate) async fn exchange(&mut self, packet: &[u8]) -> Result<Reply, CloseReason> {
         self.settle().await?;
-        self.server.exchange(packet, shape, Keep::All).await
+        self.server.exchange(packet, Keep::All).await
     }
 
     /// Has the server prepare a statement for the client, after what is owed.
@@ -219,7 +215,7 @@ impl CallContext<'_> {
     /// Runs a text and reads its whole response.
     pub(crate) async fn ask(&mut self, text: &[u8]) -> Result<Reply, CloseReason> {
         let packet = packet::query(text, self.capabilities());
-        self.exchange(&packet, Shape::Results).await
+        self.exchange(&packet).await
     }
 
     /// Runs a text of which only the end of the response matters: of a long one, the first packets
@@ -227,7 +223,7 @@ impl CallContext<'_> {
     pub(crate) async fn ask_for_the_end(&mut self, text: &[u8]) -> Result<Reply, CloseReason> {
         let packet = packet::query(text, self.capabilities());
         self.settle().await?;
-        self.server.exchange(&packet, Shape::Results, Keep::End).await
+        self.server.exchange(&packet, Keep::End).await
     }
 
     /// Runs a text of one row and returns its values, which must be ASCII; `None` when the server
@@ -247,7 +243,7 @@ impl CallContext<'_> {
     /// What the server says to a text that it is to prepare; it does not run it.
     pub(crate) async fn prepare_and_close(&mut self, text: &[u8]) -> Result<Reply, CloseReason> {
         let packet = packet::prepare(text);
-        let reply = self.exchange(&packet, Shape::Prepare).await?;
+        let reply = self.exchange(&packet).await?;
         if let Some(ok) = reply.prepared() {
             self.close_statement(ok.id)?;
         }
@@ -261,7 +257,7 @@ impl CallContext<'_> {
 
     /// The server keeps long data, and its cursor, until an execution that never comes.
     pub(crate) async fn reset_statement(&mut self, id: u32) -> Result<(), CloseReason> {
-        self.exchange(&packet::reset_statement(id), Shape::Results).await.map(|_| ())
+        self.exchange(&packet::reset_statement(id)).await.map(|_| ())
     }
 
     /// Forwards the packet of the command that is answered as it is.

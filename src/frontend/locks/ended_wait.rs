@@ -11,7 +11,6 @@ use crate::lock::codes;
 use crate::lock::function::Function;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::is_definition;
-use crate::protocol::command::Shape;
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::types::Flavour;
 
@@ -35,7 +34,7 @@ pub(crate) async fn answer_ended_wait(
     }
     let name = source_name(cx, call).await?;
     let expression = Function::GetLock.value_expression(cx.flavour(), None, &[]);
-    let reply = cx.exchange(&call.spliced(&expression), Shape::Results).await?;
+    let reply = cx.exchange(&call.spliced(&expression)).await?;
     let bytes = patch_reply(cx, call, name.as_deref(), &reply);
     say_ended_wait(cx, why, &bytes, false, false).await
 }

@@ -11,7 +11,6 @@ use crate::frontend::state::server_view::AnswerSettings;
 use crate::lock::function::Function;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::{is_definition, rename};
-use crate::protocol::command::Shape;
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::reply::{Delivery, OneValue, put_ok};
 use crate::sql::classify::Alias;
@@ -77,7 +76,7 @@ pub(crate) async fn answer_call(
     let name = source_name(cx, call).await?;
     cx.forget_skipped();
     let expression = call.bare.function.value_expression(cx.flavour(), value, pure);
-    let reply = cx.exchange(&call.spliced(&expression), Shape::Results).await?;
+    let reply = cx.exchange(&call.spliced(&expression)).await?;
     let bytes = patch_reply(cx, call, name.as_deref(), &reply);
     cx.server.send_results(&bytes)
 }
@@ -121,7 +120,7 @@ pub(crate) async fn source_name(
     let payload = [call.prefix, &call.text[..body], none.as_bytes()].concat();
     let mut packet = Vec::with_capacity(payload.len() + HEADER);
     put_frame(&mut packet, 0, &payload);
-    let reply = cx.exchange(&packet, Shape::Results).await?;
+    let reply = cx.exchange(&packet).await?;
     Ok(reply.column_names().next().map(|column| column.name))
 }
 

@@ -17,7 +17,7 @@ use super::super::shared::context::Context;
 use crate::backend::pool::PoolKey;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::Column;
-use crate::protocol::command::{Command, Shape};
+use crate::protocol::command::Command;
 use crate::protocol::status::Status;
 use crate::sql::find::words::Back;
 use crate::types::ProxyId;
@@ -31,7 +31,6 @@ pub(crate) trait Server: Send {
     fn exchange<'a>(
         &'a mut self,
         packet: &'a [u8],
-        shape: Shape,
         keep: Keep,
     ) -> Task<'a, Result<Reply, CloseReason>>;
     /// Sends packets that leave nothing in the session, and reads all responses: what the server reports with them is
@@ -132,10 +131,9 @@ impl Server for Link {
     fn exchange<'a>(
         &'a mut self,
         packet: &'a [u8],
-        shape: Shape,
         keep: Keep,
     ) -> Task<'a, Result<Reply, CloseReason>> {
-        Box::pin(self.exchange(packet, shape, keep))
+        Box::pin(self.exchange(packet, keep))
     }
 
     fn exchange_unseen(

@@ -18,7 +18,6 @@ use crate::frontend::link::reply::{Reply, frames, is_end};
 use crate::lock::function::Function;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::is_definition;
-use crate::protocol::command::Shape;
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::packet;
 use crate::protocol::params::READ_ONLY;
@@ -203,7 +202,7 @@ async fn wait_with_cursor(
 ) -> Result<(), CloseReason> {
     let query = wait.statement(&gate, cx.flavour());
     let text = &query[HEADER + wait.shown.call.prefix.len()..];
-    let reply = cx.exchange(&packet::prepare(text), Shape::Prepare).await?;
+    let reply = cx.exchange(&packet::prepare(text)).await?;
     let Some(PrepareOk { id, .. }) = reply.prepared() else {
         wait.state = State::Never;
         return Ok(());

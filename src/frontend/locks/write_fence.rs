@@ -8,7 +8,7 @@ use super::commit_fence::{count, put_question};
 use crate::config::{Config, FencedCommit};
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::reply::Reply;
-use crate::protocol::command::{Command, Shape};
+use crate::protocol::command::Command;
 use crate::protocol::frame::HEADER;
 use crate::protocol::packet;
 use crate::protocol::session_track::ended;
@@ -46,7 +46,7 @@ pub(crate) async fn fence_write(
     cx.forget_skipped();
     let command = Command(packet.get(HEADER).copied().unwrap_or(0));
     cx.count(command);
-    let write = cx.exchange(packet, Shape::Results).await?;
+    let write = cx.exchange(packet).await?;
     cx.server.keep_diagnostics().await?;
     let answer = settle_write(cx, write).await?;
     // Somebody may have ended the statement that switches it on.

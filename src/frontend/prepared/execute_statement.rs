@@ -18,7 +18,7 @@ use crate::frontend::statements::rewrite::{
 use crate::frontend::statements::statement::{CallStatement, Flow, whole};
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::{self, Column};
-use crate::protocol::command::{Command, Shape};
+use crate::protocol::command::Command;
 use crate::protocol::packet;
 use crate::protocol::params::{Execute, PARAMETER_COUNT_AVAILABLE, READ_ONLY, Value};
 use crate::protocol::reader::{put_lenenc, put_lenenc_bytes};
@@ -137,7 +137,7 @@ async fn execute_last(
     let CallStatement { text, composite, definitions: native, .. } = *statement;
     let last = spliced(text, 0..composite.end, edits, Which::Last);
     cx.forget_skipped();
-    let reply = cx.exchange(&packet::prepare(&last), Shape::Prepare).await?;
+    let reply = cx.exchange(&packet::prepare(&last)).await?;
     let prepared = reply.prepared();
     let Some(PrepareOk { id, .. }) = prepared else {
         return cx.send_client(&reply.bytes);

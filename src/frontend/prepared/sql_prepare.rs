@@ -19,7 +19,7 @@ use crate::frontend::locks::unsupported::{
 use crate::frontend::state::named_statements::{NameMeaning, NamedStatement};
 use crate::frontend::statements::rewrite::id_edits;
 use crate::frontend::statements::uncovered::{note_definition, try_prepare};
-use crate::protocol::command::{Command, Shape};
+use crate::protocol::command::Command;
 use crate::sql::classify;
 use crate::sql::classify::commits::{Commit, commit_of};
 use crate::sql::classify::named::{Named, StatementName, TextSource, UsingValue};
@@ -200,7 +200,7 @@ async fn pass_prepare(
     }
     cx.count(Command::QUERY);
     cx.forget_skipped();
-    let reply = cx.exchange(request.packet, Shape::Results).await?;
+    let reply = cx.exchange(request.packet).await?;
     match meaning {
         _ if reply.is_error() && was_known => {
             cx.statements.named.insert(name.folded.clone(), NameMeaning::Doubtful);

@@ -13,7 +13,7 @@ use crate::frontend::state::statements::Statements;
 use crate::lock::codes;
 use crate::net::buffers::BUFFER;
 use crate::protocol::capabilities::Capabilities;
-use crate::protocol::command::{Command, Shape};
+use crate::protocol::command::Command;
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::params::first_value;
 use crate::protocol::reply::ErrorReply;
@@ -112,7 +112,7 @@ fn refuse_away(
     dropped: Dropped,
     refusal: &[u8],
 ) -> Result<(), CloseReason> {
-    if dropped.command.response() == Shape::Nothing {
+    if dropped.command.is_unanswered() {
         return Ok(());
     }
     if let Some(statement) = cx.statements.get_mut(dropped.id) {

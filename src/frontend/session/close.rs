@@ -13,7 +13,6 @@ use crate::frontend::locks::operations::release_held;
 use crate::frontend::locks::owner::Locks;
 use crate::lock::codes;
 use crate::mutants::{self, Mutant};
-use crate::protocol::command::Shape;
 use crate::protocol::packet;
 use crate::protocol::status::Status;
 use crate::seldom::Turn;
@@ -191,7 +190,7 @@ impl Session {
             return Err(CloseReason::Broken("an open transaction is ended by closing"));
         }
         let packet = packet::reset_connection();
-        let reply = self.link.exchange(&packet, Shape::Results, Keep::All).await?;
+        let reply = self.link.exchange(&packet, Keep::All).await?;
         if reply.is_error() { Err(CloseReason::ServerGone) } else { Ok(()) }
     }
 

@@ -4,7 +4,7 @@ use super::Session;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::operations::release_held;
 use crate::frontend::locks::owner::Locks;
-use crate::protocol::command::{Command, Shape};
+use crate::protocol::command::Command;
 
 impl Session {
     /// COM_RESET_CONNECTION: the server's OK comes after its rollback; then the locks go, and
@@ -12,7 +12,7 @@ impl Session {
     pub(super) async fn reset(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
         let mut cx = self.cx();
         cx.count(Command::RESET_CONNECTION);
-        let reply = cx.exchange(packet, Shape::Results).await?;
+        let reply = cx.exchange(packet).await?;
         if !reply.is_error() {
             self.begin_anew();
             self.link.report_again()?;

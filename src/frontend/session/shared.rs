@@ -12,7 +12,7 @@ use crate::frontend::locks::call_context::text_start;
 use crate::frontend::locks::owner::{Asked, Locks};
 use crate::frontend::pooling::lost::is_rollback;
 use crate::lock::codes;
-use crate::protocol::command::{Command, Shape};
+use crate::protocol::command::Command;
 use crate::protocol::reply::ErrorReply;
 
 impl Session {
@@ -60,7 +60,7 @@ impl Session {
             }
             _ => false,
         };
-        if !ends && command.response() == Shape::Nothing {
+        if !ends && command.is_unanswered() {
             // The object of the command is gone with the connection.
             self.link.drop_command();
             return Ok(());
@@ -119,7 +119,7 @@ impl Session {
                 "there is no connection to the server for a long command",
             ));
         };
-        if command.response() == Shape::Nothing {
+        if command.is_unanswered() {
             return Ok(());
         }
         let mut out = Vec::new();

@@ -17,7 +17,7 @@ use crate::frontend::link::{Interest, LinkEvent};
 use crate::frontend::shared::context::Context;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::Column;
-use crate::protocol::command::{Command, Shape};
+use crate::protocol::command::Command;
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::reader::put_lenenc_bytes;
 use crate::protocol::reply::ErrorReply;
@@ -148,7 +148,6 @@ impl Server for ScriptedServer {
     fn exchange<'a>(
         &'a mut self,
         packet: &'a [u8],
-        _: Shape,
         _: Keep,
     ) -> Task<'a, Result<Reply, CloseReason>> {
         self.note("ask", packet);
@@ -176,7 +175,7 @@ impl Server for ScriptedServer {
         &'a mut self,
         packet: &'a [u8],
     ) -> Task<'a, Result<Reply, CloseReason>> {
-        self.exchange(packet, Shape::Prepare, Keep::All)
+        self.exchange(packet, Keep::All)
     }
 
     fn bring(&mut self, _: u32) -> Task<'_, Result<Option<Box<[u8]>>, CloseReason>> {

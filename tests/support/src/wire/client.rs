@@ -1,5 +1,6 @@
 //! One connection and its commands.
 
+use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
@@ -13,10 +14,13 @@ use super::frame::Frames;
 use super::login::{Account, Greeting, Login, change_user_body, converse, log_in};
 use super::params::{Execute, Param, attribute_block};
 use super::reader::Reader;
-use super::response::{Packet, Response, Shape};
+use super::response::{Kind, Packet, Response, Shape};
 
 /// How long a response may take before reading it is given up.
 pub const PATIENCE: Duration = crate::PATIENCE;
+
+/// As many bytes tell what a command is.
+const ASKED: usize = 16;
 
 /// A connection that has been through its login, successful or not.
 pub struct Client {
@@ -25,6 +29,10 @@ pub struct Client {
     account: Account,
     sent: Instant,
     last_sequence: u8,
+    /// Of executions whose response was not read yet: whether each asked for a cursor.
+    executions: VecDeque<bool>,
+    /// The first bytes of the last command that is answered.
+    asked: Vec<u8>,
     /// How long [`Client::read_response`] waits.
     pub patience: Duration,
 }
@@ -53,6 +61,8 @@ impl Client {
             account: account.clone(),
             sent: Instant::now(),
             last_sequence: 0,
+            executions: VecDeque::new(),
+            asked: Vec::new(),
             patience: PATIENCE,
         })
     }
@@ -74,7 +84,16 @@ impl Client {
     /// Sends a command packet, numbered from 0. A write error shows as a closed response later.
     pub fn send(&mut self, payload: &[u8]) {
         self.sent = Instant::now();
+        let unanswered = [command::QUIT, command::STMT_SEND_LONG_DATA, command::STMT_CLOSE];
+        if !payload.first().is_some_and(|byte| unanswered.contains(byte)) {
+            self.asked = payload[..payload.len().min(ASKED)].to_vec();
+        }
         let _ = self.frames.write(payload, 0);
+    }
+
+    /// The first bytes of the last command that is answered.
+    pub fn asked(&self) -> &[u8] {
+        &self.asked
     }
 
     /// Whether the reply, or the end of the connection, begins to arrive within `patience`.
@@ -87,10 +106,12 @@ impl Client {
         if shape == Shape::Auth {
             return self.read_auth();
         }
+        let executed = if shape == Shape::Execute { self.executions.pop_front() } else { None };
         let mut reader = Reader {
             frames: &mut self.frames,
             capabilities: self.login.capabilities | PROTOCOL_41,
             deadline: Instant::now() + self.patience,
+            cursor: executed.unwrap_or(false),
             packets: Vec::new(),
         };
         let end = reader.run(shape);
@@ -108,6 +129,19 @@ impl Client {
         let (frames, account) = (&mut self.frames, &self.account);
         let end = converse(frames, account, &greeting, keeps, deadline, &mut packets);
         Response { packets, end, took: self.sent.elapsed() }
+    }
+
+    /// Reads so many packets of a response that goes on, or as many as come in time.
+    pub fn read_packets(&mut self, count: usize) -> Vec<Packet> {
+        let mut reader = Reader {
+            frames: &mut self.frames,
+            capabilities: self.login.capabilities | PROTOCOL_41,
+            deadline: Instant::now() + self.patience,
+            cursor: false,
+            packets: Vec::new(),
+        };
+        while reader.packets.len() < count && reader.next(|_| Kind::Unsolicited).is_ok() {}
+        reader.packets
     }
 
     /// Everything up to the peer's close, for packets nobody asked for.
@@ -142,6 +176,7 @@ impl Client {
         let mut out = vec![command::STMT_EXECUTE];
         out.extend_from_slice(&statement.to_le_bytes());
         out.extend_from_slice(&execute.body(self.capabilities() & QUERY_ATTRIBUTES != 0));
+        self.executions.push_back(execute.cursor & 1 != 0);
         self.send(&out);
     }
 

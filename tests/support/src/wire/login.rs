@@ -148,7 +148,8 @@ impl Login {
 /// Logs in over a fresh connection.
 pub fn log_in(frames: &mut Frames, account: &Account, patience: Duration) -> Login {
     let deadline = Instant::now() + patience;
-    let mut reader = Reader { frames, capabilities: 0, deadline, packets: Vec::new() };
+    let mut reader =
+        Reader { frames, capabilities: 0, deadline, cursor: false, packets: Vec::new() };
     let first = reader.next(|p| if p.first() == Some(&0xff) { Kind::Err } else { Kind::Auth });
     let mut packets = reader.packets;
     let greeting = first.as_ref().ok().and_then(|p| Greeting::parse(&p.payload));
@@ -265,7 +266,8 @@ pub fn converse(
     let password = account.password.as_bytes();
     let mut salt = greeting.salt.clone();
     loop {
-        let mut reader = Reader { frames, capabilities: 0, deadline, packets: Vec::new() };
+        let mut reader =
+            Reader { frames, capabilities: 0, deadline, cursor: false, packets: Vec::new() };
         let read = reader.next(|payload| match payload.first() {
             Some(0x00) => Kind::Ok,
             Some(0xff) => Kind::Err,

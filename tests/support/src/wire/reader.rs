@@ -13,6 +13,8 @@ pub struct Reader<'a> {
     pub frames: &'a mut Frames,
     pub capabilities: u32,
     pub deadline: Instant,
+    /// The execution asked for a cursor.
+    pub cursor: bool,
     pub packets: Vec<Packet>,
 }
 
@@ -115,7 +117,12 @@ impl Reader<'_> {
         if !self.deprecates_eof() {
             let eof = self.next(eof_or_err)?;
             match parse_eof(&eof.payload).filter(|_| eof.kind == Kind::Eof) {
-                Some((_, status)) if status & CURSOR_EXISTS != 0 => return Ok(status),
+                // Without it, or in a CALL, a stored program has opened one: the rows come.
+                Some((_, status))
+                    if self.cursor && status & (CURSOR_EXISTS | MORE_RESULTS) == CURSOR_EXISTS =>
+                {
+                    return Ok(status);
+                }
                 // MySQL's next EOF does not say that an OK follows.
                 Some((_, status)) if status & PS_OUT_PARAMS != 0 => {
                     return Ok(self.rows(row)? | status & MORE_RESULTS);
