@@ -3,8 +3,9 @@
 use crate::own_server::{OwnServer, flavour_of};
 use crate::proxy::{Proxy, fresh_schema};
 use crate::script::{Flavour, Server};
-use crate::session::{Session, until_busy};
+use crate::session::{Session, account, until_busy};
 use crate::stage::{Database, eventually, join, on_both};
+use crate::wire::capability;
 
 on_both! {
     a_lock_has_its_row_before_the_client_gets_the_answer
@@ -18,6 +19,7 @@ on_both! {
     a_row_that_cannot_be_written_is_left_out_if_that_is_wanted
     a_client_that_leaves_while_it_waits_frees_its_locks
     a_lock_after_a_long_statement_has_its_row
+    a_result_reaches_the_client_while_its_procedure_works
 }
 
 const COEXIST: [&str; 2] = ["--mode", "coexist"];
@@ -51,6 +53,32 @@ fn a_lock_has_its_row_before_the_client_gets_the_answer(server: &Server) {
         assert_eq!(holder(server, &proxy, "cx1"), Some(a.id()), "{sql}");
         a.unlock("cx1");
         until_free(server, &proxy, "cx1");
+    }
+}
+
+/// The procedure selects, and then waits for a lock of another client's.
+fn a_result_reaches_the_client_while_its_procedure_works(server: &Server) {
+    let db = Database::create(server);
+    let routine = db.table("p");
+    let body = "BEGIN SELECT 1; DO GET_LOCK('cx10',60); SELECT 2; DO RELEASE_LOCK('cx10'); END";
+    server.root().run(&format!("CREATE PROCEDURE {routine}() {body}"));
+    for (settings, eof) in [(&COEXIST[..], false), (&COEXIST, true), (&["--mode", "durable"], true)]
+    {
+        let proxy = Proxy::start(&server.url, settings);
+        let mut account = account();
+        if eof {
+            account.capabilities &= !capability::DEPRECATE_EOF;
+        }
+        let (mut direct, mut a) = (Session::at(server.port), Session::of(proxy.port, &account));
+        direct.lock("cx10");
+        a.send(&format!("CALL {routine}()"));
+        // Number of columns, column, perhaps an EOF, row, end.
+        let packets = if eof { 5 } else { 4 };
+        assert_eq!(a.client.read_packets(packets).len(), packets, "{settings:?} {eof}");
+        direct.unlock("cx10");
+        // The second result, and the end of the CALL.
+        assert_eq!(a.client.read_packets(packets + 1).len(), packets + 1, "{settings:?} {eof}");
+        assert_eq!(a.value("SELECT 7").as_deref(), Some("7"));
     }
 }
 

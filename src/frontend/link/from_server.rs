@@ -60,7 +60,7 @@ impl Link {
                 return Err(CloseReason::Fenced);
             }
             let (n, progress) = self.follow(&mut buffer[at..]);
-            if let Some(instead) = self.instead_of(&buffer[at..at + n])? {
+            if let Some(instead) = self.instead_of(&buffer[at..at + n], progress)? {
                 self.tell_client(&buffer[shown..at]);
                 self.tell_client(&instead);
                 shown = at + n;
@@ -108,13 +108,24 @@ impl Link {
     }
 
     /// What the client gets in place of these bytes of the response; `None`: these bytes.
-    fn instead_of(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>, CloseReason> {
+    fn instead_of(
+        &mut self,
+        bytes: &[u8],
+        progress: Progress,
+    ) -> Result<Option<Vec<u8>>, CloseReason> {
+        let ends_packet = self.server.at_packet_boundary();
         let Some(next) = self.pending.front_mut() else { return Ok(None) };
         Ok(match &mut next.recipient {
             Recipient::Client | Recipient::Fetch(_) => None,
             Recipient::Watched(seen) => {
                 seen.feed(bytes);
-                seen.held.as_mut().map(|held| held.feed(bytes))
+                seen.held.as_mut().map(|held| {
+                    let mut out = held.feed(bytes);
+                    if ends_packet && !matches!(progress, Progress::Ended(_)) {
+                        out.append(&mut held.packet_ends(progress == Progress::WantsFile));
+                    }
+                    out
+                })
             }
             Recipient::Nobody | Recipient::Release(..) => Some(Vec::new()),
             Recipient::Gate(reply) => {

@@ -5,7 +5,8 @@ use crate::protocol::frame::HEADER;
 /// Bytes that are held back at most. A longer packet is a row.
 const MOST: usize = 64 * 1024;
 
-/// Holds back the last packet of a response, or all of a short one. The rest goes out as it comes in.
+/// Holds back the last packet of a response, or all of a short one. The rest goes out as it comes in: a client may act on
+/// any packet before the last, and must act on a request for its file.
 #[derive(Debug)]
 pub(crate) struct HeldBack {
     bytes: Vec<u8>,
@@ -51,6 +52,13 @@ impl HeldBack {
             }
         }
         out
+    }
+
+    /// What came so far ends with a packet, and others will follow: what goes out now. `asks`: the client is asked for
+    /// its file, so that nothing may wait.
+    pub(crate) fn packet_ends(&mut self, asks: bool) -> Vec<u8> {
+        self.whole &= !asks;
+        if self.whole { Vec::new() } else { std::mem::take(&mut self.bytes) }
     }
 
     /// What was held back, and whether that is the whole response.
