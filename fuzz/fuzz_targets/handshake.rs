@@ -9,7 +9,8 @@ use lockstead::protocol::handshake::{ChangeUser, Greeting, Login, TAG_ATTRIBUTE}
 
 fuzz_target!(|data: &[u8]| {
     let Some((&[how, a, b, c, d, proof], packet)) = data.split_first_chunk() else { return };
-    let capabilities = Capabilities(u64::from(u32::from_le_bytes([a, b, c, d])) | 1 << 36);
+    let plain = u32::from_le_bytes([a, b, c, d]);
+    let capabilities = Capabilities(u64::from(plain) | u64::from(how >> 3) << 32);
     let proof = (proof < 128).then(|| vec![proof; usize::from(proof)]);
     let tag = (how & 1 > 0).then_some(&b"42"[..]);
     match how / 2 % 3 {

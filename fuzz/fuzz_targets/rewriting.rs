@@ -14,16 +14,19 @@ use lockstead::protocol::error_replacement::ErrorReplacement;
 use lockstead::protocol::renumber::Renumber;
 use lockstead::protocol::reply::ErrorReply;
 
-const BITS: [Capabilities; 3] = [
-    Capabilities::DEPRECATE_EOF,
-    Capabilities::MARIADB_PROGRESS,
-    Capabilities::OPTIONAL_METADATA,
+/// Each with the bit of the first byte that asks for it. All client libraries ask for some of these.
+const BITS: [(u8, Capabilities); 5] = [
+    (0, Capabilities::DEPRECATE_EOF),
+    (1, Capabilities::MARIADB_PROGRESS),
+    (2, Capabilities::OPTIONAL_METADATA),
+    (5, Capabilities::MARIADB_CACHE_METADATA),
+    (6, Capabilities::MARIADB_EXTENDED_METADATA),
 ];
 
 fuzz_target!(|data: &[u8]| {
     let Some((&[how, columns, a, b], bytes)) = data.split_first_chunk() else { return };
-    let wanted = BITS.iter().zip(0..).filter(|(_, n)| how >> n & 1 > 0);
-    let capabilities = wanted.fold(Capabilities(0), |all, (bit, _)| all.with(*bit));
+    let wanted = BITS.iter().filter(|(n, _)| how >> n & 1 > 0);
+    let capabilities = wanted.fold(Capabilities(0), |all, (_, bit)| all.with(*bit));
     let amend = || {
         let mut amend = Amend::new(capabilities);
         amend.next(how & 8 > 0);

@@ -6,6 +6,7 @@ use crate::script::accounts::Accounts;
 use crate::script::action::Options;
 use crate::script::compare::Compared;
 use crate::script::{Flavour, Runner, Script, Server, compare};
+use crate::wire::library::OWN;
 use crate::wire::wrap::Wrap;
 
 const PAIRS: [(&str, &str, &str); 10] = [
@@ -41,7 +42,8 @@ fn differ(one: &str, other: &str) -> Result<(), Failed> {
         let script = Script::parse("a pair", text, flavour);
         let variant = Options::default();
         let wrap = Wrap::default();
-        let runner = Runner { server: &server, script: &script, variant: &variant, names, wrap };
+        let (script, variant, library) = (&script, &variant, &OWN);
+        let runner = Runner { server: &server, script, variant, names, wrap, library, flavour };
         runner.run(server.port, &mut server.root())
     };
     let (left, again, right) = (run(one), run(one), run(other));

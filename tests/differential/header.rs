@@ -2,6 +2,7 @@
 
 use crate::pass::Pass;
 use crate::script::Flavour;
+use crate::wire::Library;
 
 /// The directives that hold for a script as a whole; `tests/it/script.rs` explains them.
 #[derive(Debug, Default)]
@@ -9,6 +10,8 @@ pub(crate) struct Header {
     only: Option<Flavour>,
     also: Vec<Pass>,
     not: Vec<Pass>,
+    /// As which libraries alone it runs.
+    clients: Vec<&'static Library>,
     pub(crate) own: Option<Own>,
     pub(crate) ignored: bool,
 }
@@ -84,6 +87,10 @@ impl Header {
             }
             "also" => self.also.extend(passes()),
             "not" => self.not.extend(passes()),
+            "client" => self.clients.extend(rest.split_whitespace().map(|name| {
+                Library::named(name)
+                    .unwrap_or_else(|| panic!("there is no library {name}: {}", here()))
+            })),
             "own" => {
                 let options = rest.split_whitespace().map(str::to_owned).collect();
                 self.own = Some(Own { options, first: Vec::new() });
@@ -111,6 +118,18 @@ impl Header {
     pub(crate) fn flavours(&self) -> Vec<Flavour> {
         let both = [Flavour::MySql, Flavour::MariaDb];
         both.into_iter().filter(|f| self.only.is_none_or(|only| only == *f)).collect()
+    }
+
+    /// As which libraries it runs, by its place among the scripts: its own, if it asks for some, or else those of this run.
+    pub(crate) fn clients(&self, place: usize) -> Vec<&'static Library> {
+        let mut chosen = Library::chosen(place);
+        if !self.clients.is_empty() {
+            chosen.retain(|library| self.clients.contains(library));
+            if chosen.is_empty() {
+                chosen.push(self.clients[place % self.clients.len()]);
+            }
+        }
+        chosen
     }
 
     /// The passes that it is in; all that it can be in, if every script is in `every` pass.

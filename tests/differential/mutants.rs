@@ -9,6 +9,7 @@ use crate::pass::Pass;
 use crate::proxy::Proxy;
 use crate::script::check::{Check, Recorded};
 use crate::script::{Flavour, Server};
+use crate::wire::library::OWN;
 
 /// Rules, and the scripts in `scripts/pooling` of which one must notice.
 const RULES: [(&str, &[&str]); 9] = [
@@ -48,7 +49,8 @@ fn leave_out_each(flavour: Flavour) -> Result<(), Failed> {
 fn is_seen(server: &Server, flavour: Flavour, rule: &str, scripts: &[&str]) -> bool {
     let proxy = Proxy::start_mutant(&server.url, rule, &Pass::Shuffled.arguments());
     let wrap = Pass::Shuffled.wrap();
-    let check = Check { server, flavour, wrap, through: Some(proxy.port), learns: true };
+    let check =
+        Check { server, flavour, wrap, through: Some(proxy.port), learns: true, library: &OWN };
     scripts.iter().any(|script| {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/scripts/pooling");
         let text = std::fs::read_to_string(format!("{folder}/{script}.sql")).expect("a script");

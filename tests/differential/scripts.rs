@@ -10,6 +10,7 @@ use crate::own_server::OwnServer;
 use crate::pass::{Pass, Proxies, Running};
 use crate::script::check::{Check, Recorded};
 use crate::script::{Flavour, Server};
+use crate::wire::Library;
 
 /// A script as it was found.
 struct Found {
@@ -27,6 +28,8 @@ struct Case {
     script: Arc<Found>,
     flavour: Flavour,
     pass: Pass,
+    /// As which its sessions log in, one after the other.
+    clients: Vec<&'static Library>,
     /// Of the script at this server. Its passes run one after the other, so that no other pass uses its lock names.
     recorded: Arc<Mutex<Recorded>>,
     proxies: Arc<Proxies>,
@@ -42,6 +45,8 @@ pub(crate) fn trials(proxies: &Arc<Proxies>) -> Vec<Trial> {
         let flavours = script.header.flavours();
         for (index, flavour) in flavours.iter().copied().enumerate() {
             let recorded = Arc::default();
+            // The servers take turns, too.
+            let clients = script.header.clients(place + index * 5);
             let of_pooling = script.folder.as_deref() == Some("pooling");
             let mut extra = if script.later { Vec::new() } else { Pass::SHUFFLED.to_vec() };
             extra.push(Pass::Coexist);
@@ -50,7 +55,8 @@ pub(crate) fn trials(proxies: &Arc<Proxies>) -> Vec<Trial> {
             });
             for pass in script.header.passes(every && !script.later, &extra) {
                 let (script, recorded) = (Arc::clone(&script), Arc::clone(&recorded));
-                cases.push(Case { script, flavour, pass, recorded, proxies: Arc::clone(proxies) });
+                let (clients, proxies) = (clients.clone(), Arc::clone(proxies));
+                cases.push(Case { script, flavour, pass, clients, recorded, proxies });
             }
         }
     }
@@ -210,11 +216,15 @@ impl Case {
     ) -> Result<(), String> {
         let learns = Pass::SHUFFLED.contains(&self.pass);
         let wrap = self.pass.wrap();
-        let check = Check { server, flavour: self.flavour, wrap, through, learns };
+        let flavour = self.flavour;
         let is_native = self.pass.is_native();
         let documented = |line: &&str| !(is_native && Header::is_of_durable(line));
         let lines = Header::lines_for(&self.script.text, self.pass, self.flavour);
         let text: Vec<&str> = lines.filter(documented).collect();
-        check.run(&self.script.name, &text.join("\n"), recorded)
+        let text = text.join("\n");
+        self.clients.iter().try_for_each(|&library| {
+            let check = Check { server, flavour, wrap, through, learns, library };
+            check.run(&self.script.name, &text, recorded)
+        })
     }
 }

@@ -1,7 +1,8 @@
 //! Random statements with lock calls, answered by the server and through the proxy.
 //!
 //! A run prints its seed. `LOCKSTEAD_GENERATED_SEED=seed` draws the same statements again,
-//! `LOCKSTEAD_GENERATED_COUNT=n` says how many a flavour, and `LOCKSTEAD_GENERATED_ODD=1` sends
+//! `LOCKSTEAD_GENERATED_COUNT=n` says how many a flavour; each script logs in as another client library,
+//! or as that of `LOCKSTEAD_CLIENT`. And `LOCKSTEAD_GENERATED_ODD=1` sends
 //! also those through the proxy whose calls the server evaluates out of order or not once. A
 //! refusal by the proxy is counted and ends its script.
 
@@ -18,6 +19,8 @@ use crate::script::compare::with_names;
 use crate::script::run::{Entry, Transcript};
 use crate::script::{Runner, Script, Server, compare};
 use crate::stage::on_both;
+use crate::wire::Library;
+use crate::wire::library::OWN;
 use crate::wire::render;
 use crate::wire::wrap::Wrap;
 use grammar::{Grammar, Kind, NAMES};
@@ -121,8 +124,8 @@ fn said(server: &Server, grammar: &mut Grammar, count: usize) -> Vec<Said> {
     let script = Script::parse("traced", &text, flavour_of(server));
     let (variant, accounts) = (Options::default(), Accounts::create(server));
     let names = &accounts.names;
-    let runner =
-        Runner { server, script: &script, variant: &variant, names, wrap: Wrap::default() };
+    let (script, variant, wrap, flavour) = (&script, &variant, Wrap::default(), flavour_of(server));
+    let runner = Runner { server, script, variant, names, wrap, library: &OWN, flavour };
     let transcript = runner.run(server.port, &mut server.root());
     let summary = |entry: &Entry| {
         let said = with_names(&render::summary(entry.response().expect("a reply")), &transcript);
@@ -179,11 +182,14 @@ fn run_from(seed: u64, server: &Server, proxy: Option<&Proxy>, kind: Kind) -> Ta
         let statements = IN_A_SCRIPT.min(count - drawn);
         drawn += statements;
         let text = script(&mut Grammar::new(seed, kind), statements);
-        if let Err(difference) = check(server, proxy, &text, &mut tally) {
+        let place = usize::try_from(seed % 0xffff).expect("small");
+        let library = Library::chosen(place)[0];
+        if let Err(difference) = check(server, proxy, library, &text, &mut tally) {
             panic!(
-                "{:?}: LOCKSTEAD_GENERATED_SEED={seed} LOCKSTEAD_GENERATED_COUNT={statements}\n\
+                "{:?} as {}: LOCKSTEAD_GENERATED_SEED={seed} LOCKSTEAD_GENERATED_COUNT={statements}\n\
                  {difference}\nin\n{text}",
-                flavour_of(server)
+                flavour_of(server),
+                library.name
             );
         }
     }
@@ -218,6 +224,7 @@ fn script(grammar: &mut Grammar, statements: usize) -> String {
 fn check(
     server: &Server,
     proxy: Option<&Proxy>,
+    library: &'static Library,
     text: &str,
     tally: &mut Tally,
 ) -> Result<(), String> {
@@ -225,8 +232,8 @@ fn check(
     let script = Script::parse("generated", text, flavour);
     let (variant, accounts) = (Options::default(), Accounts::create(server));
     let names = &accounts.names;
-    let runner =
-        Runner { server, script: &script, variant: &variant, names, wrap: Wrap::default() };
+    let (script, variant, wrap) = (&script, &variant, Wrap::default());
+    let runner = Runner { server, script, variant, names, wrap, library, flavour };
     let mut direct = runner.run(server.port, &mut server.root());
     let port = proxy.map_or(server.port, |proxy| proxy.port);
     let mut proxied = runner.run(port, &mut server.root());

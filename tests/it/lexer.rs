@@ -19,13 +19,16 @@ use crate::script::server::Root;
 use crate::script::{Flavour, Server};
 use crate::session::{Session, account};
 use crate::stage::on_both;
-use crate::wire::capability::QUERY_ATTRIBUTES;
-use crate::wire::{Account, Param, Response};
+use crate::wire::capability::{MULTI_STATEMENTS, QUERY_ATTRIBUTES};
+use crate::wire::{Account, Library, Param, Response};
 use texts::{Case, Source, draw};
 
 on_both! {
     calls_are_what_the_server_s_lexer_takes_for_calls
 }
+
+/// Texts that a session sends as a client library, before one sends as the next.
+const EACH: u64 = 50;
 
 /// The texts that are drawn where nobody asks for others.
 const KNOWN_SEED: u64 = 2_442_109_283;
@@ -55,12 +58,21 @@ fn calls_are_what_the_server_s_lexer_takes_for_calls(server: &Server) {
     let mariadb = flavour == Flavour::MariaDb;
     let source = Source { mariadb, version, charsets: &charsets, names: &names };
     let proxy = Proxy::start(&server.url, &[]);
-    let attributes =
-        Account { capabilities: account().capabilities | QUERY_ATTRIBUTES, ..account() };
+    let with_attributes = |seed: u64| {
+        let place = usize::try_from(seed / EACH % 0xffff).expect("small");
+        let account = account().by(Library::chosen(place)[0], flavour);
+        Account {
+            capabilities: account.capabilities | MULTI_STATEMENTS | QUERY_ATTRIBUTES,
+            ..account
+        }
+    };
     let mut direct = Session::at(server.port);
-    let mut proxied = Session::of(proxy.port, &attributes);
+    let mut proxied = Session::of(proxy.port, &with_attributes(seed));
     let (mut findings, mut called, mut silent, mut failed) = (Vec::new(), 0, 0, 0);
     for seed in seed..seed + count {
+        if seed % EACH == 0 {
+            proxied = Session::of(proxy.port, &with_attributes(seed));
+        }
         let case = draw(seed, &source);
         let truth = run(&mut direct, &case, &[]);
         match (&truth, truth.error) {
@@ -73,7 +85,7 @@ fn calls_are_what_the_server_s_lexer_takes_for_calls(server: &Server) {
         wrong.extend(meets(&case, &truth, &through));
         if held_at_server(&mut root, &names) {
             wrong.push("through the proxy it took the server's own lock".to_owned());
-            proxied = Session::of(proxy.port, &attributes);
+            proxied = Session::of(proxy.port, &with_attributes(seed));
         }
         findings.extend(wrong.into_iter().map(|what| {
             format!(

@@ -6,6 +6,7 @@ use crate::script::check::{Check, Recorded};
 use crate::script::{Flavour, Server};
 use crate::session::{Session, until_busy};
 use crate::stage::{Database, eventually, join, on_both};
+use crate::wire::library::OWN;
 use crate::wire::wrap::Wrap;
 use crate::wire::{Account, Execute, Kind, Param};
 
@@ -328,6 +329,7 @@ fn mariadb_lists_alike_where_it_lists() {
         flavour: Flavour::MariaDb,
         wrap: Wrap::default(),
         through: Some(proxy.port),
+        library: &OWN,
     };
     check
         .run("listing", include_str!("scripts/listing.sql"), &mut Recorded::default())

@@ -17,6 +17,7 @@ use crate::scripted::{Peer, greeting, login, ok, packet, query, version_like};
 use crate::session::{Raw, Session, account, until_busy};
 use crate::stage::{Database, eventually, on_both, own_address};
 use crate::wire::command::STMT_PREPARE;
+use crate::wire::library::OWN;
 use crate::wire::wrap::Wrap;
 use crate::wire::{Account, Execute, Param, Shape};
 
@@ -122,7 +123,8 @@ fn fresh(prefix: &str) -> String {
 fn every_answer_is_the_server_s(server: &Server) {
     let observing = Observing::start(server);
     let (flavour, through) = (flavour_of(server), Some(observing.port()));
-    let check = Check { server, flavour, wrap: Wrap::default(), learns: false, through };
+    let check =
+        Check { server, flavour, wrap: Wrap::default(), learns: false, through, library: &OWN };
     check
         .run("shapes", include_str!("scripts/shapes.sql"), &mut Recorded::default())
         .expect("equal answers");

@@ -3,11 +3,10 @@
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-use super::stage::{Enemy, Stage, noise};
+use super::stage::{Enemy, Stage, any_library, noise};
 use crate::script::Server;
 use crate::scripted::packet;
 use crate::wire::Account;
-use crate::wire::capability::DEFAULT;
 use crate::wire::command;
 use crate::wire::login::{change_user_body, handshake_response};
 
@@ -17,7 +16,8 @@ pub(super) fn answers_in_a_login(server: &Server) {
         let mut enemy = Enemy::connect(stage);
         let greeting = enemy.greeting();
         let account = somebody(stage, random);
-        let login = handshake_response(&account, &greeting, DEFAULT);
+        let login =
+            handshake_response(&account, &greeting, stage.capabilities(any_library(random)));
         let login = without_proof(random, &login, &account);
         enemy.send(&packet(1, &login));
         converse(enemy, random);
@@ -28,7 +28,7 @@ pub(super) fn answers_in_a_login(server: &Server) {
 pub(super) fn answers_in_a_change_of_user(server: &Server) {
     let stage = Stage::start(server, &["--login-timeout", "2s"]);
     stage.attack(250, |stage, random| {
-        let (mut enemy, greeting, capabilities) = Enemy::log_in(stage, 0, &[]);
+        let (mut enemy, greeting, capabilities) = Enemy::log_in(stage, any_library(random), 0, &[]);
         let account = somebody(stage, random);
         let mut body = vec![command::CHANGE_USER];
         body.extend(change_user_body(&account, &greeting, capabilities));

@@ -3,13 +3,14 @@
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-use super::stage::{Enemy, Stage, mutated, noise};
+use super::stage::{Enemy, Stage, any_library, mutated, noise};
 use crate::proxy::{Proxy, fresh_schema};
 use crate::script::Server;
 use crate::scripted::packet;
 use crate::session::Session;
 use crate::wire::capability::{MULTI_STATEMENTS, QUERY_ATTRIBUTES};
 use crate::wire::command;
+use crate::wire::library::OWN;
 use crate::wire::login::change_user_body;
 use crate::wire::params::attribute_block;
 use crate::wire::{Execute, Param, Shape};
@@ -36,7 +37,8 @@ pub(super) fn commands(server: &Server) {
     stage.attack(500, |stage, random| {
         let attributes = random.random_bool(0.5);
         let more = if attributes { QUERY_ATTRIBUTES } else { 0 } | MULTI_STATEMENTS;
-        let (mut enemy, greeting, capabilities) = Enemy::log_in(stage, more, &[]);
+        let (mut enemy, greeting, capabilities) =
+            Enemy::log_in(stage, any_library(random), more, &[]);
         let attributes = capabilities & QUERY_ATTRIBUTES != 0;
         for _ in 0..random.random_range(1..12) {
             let bytes = match random.random_range(0..8) {
@@ -66,7 +68,7 @@ pub(super) fn short_packets_close_the_session(server: &Server) {
     let stage = Stage::start(server, &[]);
     for short in [&[command::STMT_CLOSE, 1, 0, 0][..], &[command::STMT_SEND_LONG_DATA, 1, 0, 0, 0]]
     {
-        let (mut enemy, ..) = Enemy::log_in(&stage, 0, &[]);
+        let (mut enemy, ..) = Enemy::log_in(&stage, &OWN, 0, &[]);
         enemy.send(&packet(0, short));
         assert_eq!(enemy.frame(), None);
     }

@@ -7,7 +7,7 @@ use rand::rngs::StdRng;
 use rustls::ClientConnection;
 use rustls::pki_types::ServerName;
 
-use super::stage::{Enemy, Stage, mutated, noise};
+use super::stage::{Enemy, Stage, any_library, mutated, noise};
 use crate::script::Server;
 use crate::scripted::packet;
 use crate::session::Session;
@@ -85,7 +85,7 @@ fn login(stage: &Stage, random: &mut StdRng, greeting: &Greeting) -> Vec<u8> {
         account.attributes = vec![("k".repeat(random.random_range(0..300)), "v".to_owned()); 3];
     }
     account.collation = if random.random_bool(0.7) { 45 } else { random.random() };
-    let mut capabilities = DEFAULT;
+    let mut capabilities = stage.capabilities(any_library(random));
     if account.database.is_some() {
         capabilities |= CONNECT_WITH_DB;
     }
@@ -99,8 +99,8 @@ fn login(stage: &Stage, random: &mut StdRng, greeting: &Greeting) -> Vec<u8> {
 }
 
 /// With a proof of any length.
-fn of_a_plugin(account: &Account, random: &mut StdRng, capabilities: u32) -> Vec<u8> {
-    let mut out = capabilities.to_le_bytes().to_vec();
+fn of_a_plugin(account: &Account, random: &mut StdRng, capabilities: u64) -> Vec<u8> {
+    let mut out = capabilities.to_le_bytes()[..4].to_vec();
     out.extend_from_slice(&[0, 0, 0, 64, 45]);
     out.extend_from_slice(&[0; 23]);
     out.extend_from_slice(account.user.as_bytes());
@@ -124,7 +124,7 @@ fn of_a_plugin(account: &Account, random: &mut StdRng, capabilities: u32) -> Vec
 fn for_tls(random: &mut StdRng, login: &[u8]) -> Vec<u8> {
     let mut question = login.to_vec();
     question.resize(32, 0);
-    question[..4].copy_from_slice(&(DEFAULT | SSL).to_le_bytes());
+    question[..4].copy_from_slice(&(DEFAULT | SSL).to_le_bytes()[..4]);
     let mut hello = Vec::new();
     let mut tls = tls();
     tls.write_tls(&mut hello).expect("a hello");

@@ -6,7 +6,7 @@ use flate2::write::ZlibEncoder;
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-use super::stage::{Enemy, Stage, mutated, noise};
+use super::stage::{Enemy, Stage, any_library, mutated, noise};
 use crate::script::Server;
 use crate::scripted::{packet, query};
 use crate::wire::capability::{COMPRESS, ZSTD};
@@ -19,7 +19,7 @@ pub(super) fn compressed_pieces(server: &Server) {
         let zstd = random.random_bool(0.5);
         let level = [random.random_range(1..=22)];
         let (bits, tail) = if zstd { (ZSTD, &level[..]) } else { (COMPRESS, &[][..]) };
-        let (mut enemy, ..) = Enemy::log_in(stage, bits, tail);
+        let (mut enemy, ..) = Enemy::log_in(stage, any_library(random), bits, tail);
         // One that is good, to begin with.
         let good =
             packet(0, &[&[3], "SELECT 'a long enough text', 1 ".as_bytes(), &[b' '; 60]].concat());

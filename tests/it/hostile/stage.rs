@@ -20,7 +20,7 @@ use crate::scripted::packet;
 use crate::session::Session;
 use crate::stage::PATIENCE;
 use crate::wire::login::{Greeting, handshake_response};
-use crate::wire::{Account, capability};
+use crate::wire::{Account, Library};
 
 /// Bytes of answers that no attack asks for. Their time is no measure: thousands of empty packets in
 /// one piece are thousands of commands.
@@ -74,6 +74,11 @@ impl Stage {
                 });
             }
         });
+    }
+
+    /// What a client library asks for at the server.
+    pub(super) fn capabilities(&self, library: &Library) -> u64 {
+        library.capabilities(flavour_of(&self.seen.server))
     }
 
     /// No other client was harmed.
@@ -208,12 +213,18 @@ impl Enemy {
         }
     }
 
-    /// Logs in as a client does, with further capabilities, and what they add to the packet.
-    pub(super) fn log_in(stage: &Stage, more: u32, tail: &[u8]) -> (Self, Greeting, u32) {
+    /// Logs in as a client library does, with further capabilities, and what they add to the packet.
+    pub(super) fn log_in(
+        stage: &Stage,
+        library: &Library,
+        more: u64,
+        tail: &[u8],
+    ) -> (Self, Greeting, u64) {
         let mut enemy = Self::connect(stage);
         let greeting = enemy.greeting();
-        let capabilities = (capability::DEFAULT | more) & greeting.capabilities;
+        let capabilities = stage.capabilities(library) | more;
         let login = handshake_response(&stage.account, &greeting, capabilities);
+        let capabilities = capabilities & greeting.capabilities;
         enemy.send(&packet(1, &[&login, tail].concat()));
         loop {
             let frame = enemy.frame().expect("an answer");
@@ -225,6 +236,11 @@ impl Enemy {
             }
         }
     }
+}
+
+/// Any client library.
+pub(super) fn any_library(random: &mut StdRng) -> &'static Library {
+    Library::in_turn(random.random_range(0..1000))
 }
 
 /// Random bytes, of a kind that is likely to mean something.

@@ -29,7 +29,7 @@ struct Pair {
 }
 
 impl Pair {
-    fn new(server: &Server, capabilities: u32) -> Self {
+    fn new(server: &Server, capabilities: u64) -> Self {
         let ground = Ground::new(server, 1, &[]);
         ground.create_table("t (id INT PRIMARY KEY, v VARCHAR(20))");
         ground.create_table("u (id INT PRIMARY KEY, v VARCHAR(20))");

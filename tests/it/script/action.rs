@@ -68,7 +68,7 @@ impl Action {
 }
 
 /// How a session logs in, as far as it differs from the run's defaults.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Options {
     pub(crate) user: Option<String>,
     pub(crate) password: Option<String>,
@@ -76,8 +76,8 @@ pub(crate) struct Options {
     pub(crate) database: Option<String>,
     pub(crate) collation: Option<u16>,
     /// Capability bits to add and to leave out.
-    pub(crate) add: u32,
-    pub(crate) remove: u32,
+    pub(crate) add: u64,
+    pub(crate) remove: u64,
     /// An empty list of connection attributes.
     pub(crate) no_attributes: bool,
 }

@@ -10,6 +10,7 @@ use super::parse::Script;
 use super::run::{Runner, Transcript};
 use super::server::Server;
 use super::teach::teach;
+use crate::wire::Library;
 use crate::wire::wrap::Wrap;
 
 /// Scripts run beside each other, unless one is repeated because of its times.
@@ -25,6 +26,8 @@ pub(crate) struct Check<'a> {
     pub(crate) learns: bool,
     /// The proxy's port; `None` compares the server with itself.
     pub(crate) through: Option<u16>,
+    /// As which its sessions log in.
+    pub(crate) library: &'static Library,
 }
 
 /// The server's own answers to a script, with which those of several proxies are compared.
@@ -35,13 +38,14 @@ pub(crate) struct Recorded(Vec<Recording>);
 /// one that they do change is asked for again.
 struct Recording {
     variant: String,
+    library: &'static Library,
     accounts: Accounts,
     direct: Transcript,
 }
 
 impl Recorded {
-    fn take(&mut self, variant: &str) -> Option<Recording> {
-        let at = self.0.iter().position(|of| of.variant == variant);
+    fn take(&mut self, variant: &str, library: &Library) -> Option<Recording> {
+        let at = self.0.iter().position(|of| of.variant == variant && of.library == library);
         at.map(|at| self.0.swap_remove(at))
     }
 }
@@ -56,9 +60,9 @@ impl Check<'_> {
     ) -> Result<(), String> {
         let script = Script::parse(name, text, self.flavour);
         let mut variants = vec![("as it is".to_owned(), Options::default())];
-        variants.extend(script.matrix.iter().cloned());
+        variants.extend(script.matrix.iter().filter(|(_, more)| self.changes(more)).cloned());
         for (words, variant) in &variants {
-            let recording = recorded.take(words);
+            let recording = recorded.take(words, self.library);
             let is_old = recording.is_some();
             let mut result = {
                 let _beside = BESIDE_OTHERS.read().unwrap_or_else(PoisonError::into_inner);
@@ -76,11 +80,21 @@ impl Check<'_> {
                     result = self.variant(&script, (words, variant), None);
                 }
             }
+            let (library, flavour) = (self.library.name, self.flavour);
             let recording =
-                result.map_err(|e| format!("{name} ({words}) on {:?}: {e}", self.flavour));
+                result.map_err(|e| format!("{name} ({words}) as {library} on {flavour:?}: {e}"));
             recorded.0.push(recording?);
         }
         Ok(())
+    }
+
+    /// Whether sessions with more options are others: the library may have the capabilities that a line of the matrix is
+    /// about, or lack them.
+    fn changes(&self, more: &Options) -> bool {
+        let own = self.library.capabilities(self.flavour);
+        let capabilities = (own | more.add) & !more.remove;
+        let rest = Options { add: 0, remove: 0, ..more.clone() };
+        capabilities != own || rest != Options::default()
     }
 
     /// Runs a variant through the proxy, and at the server unless that was recorded.
@@ -122,7 +136,7 @@ impl Check<'_> {
         if !wrong.is_empty() {
             return Err(format!("{flavour:?} itself is not as expected\n{}", wrong.join("\n")));
         }
-        Ok(Recording { variant: words.to_owned(), accounts, direct })
+        Ok(Recording { variant: words.to_owned(), library: self.library, accounts, direct })
     }
 
     fn runner<'a>(
@@ -131,7 +145,7 @@ impl Check<'_> {
         variant: &'a Options,
         accounts: &'a Accounts,
     ) -> Runner<'a> {
-        let (server, wrap) = (self.server, self.wrap);
-        Runner { server, script, variant, names: &accounts.names, wrap }
+        let Self { server, wrap, library, flavour, .. } = *self;
+        Runner { server, script, variant, names: &accounts.names, wrap, library, flavour }
     }
 }

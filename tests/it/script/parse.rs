@@ -76,7 +76,7 @@ impl Script {
                 self.globals.push((name.trim().to_owned(), least));
             }
             // Of the script as a whole, read before it is run.
-            "only" | "also" | "not" | "end" | "own" | "first" | "ignored" => {}
+            "only" | "also" | "not" | "end" | "own" | "first" | "ignored" | "client" => {}
             _ => panic!("unknown directive in {}", here()),
         }
     }

@@ -173,6 +173,7 @@ impl<'a> Performance<'a> {
         if options.no_attributes {
             account.attributes.clear();
         }
+        account = account.by(runner.library, runner.flavour);
         account.capabilities = (account.capabilities | options.add) & !options.remove;
         account.wrap = runner.wrap;
         account

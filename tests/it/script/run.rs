@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use super::Flavour;
 use super::accounts::{see_off, set_up, tear_down};
 use super::action::{Options, Step};
 use super::expand::Names;
@@ -10,7 +11,7 @@ use super::parse::Script;
 use super::perform::Performance;
 use super::server::{Root, Server};
 use crate::wire::wrap::Wrap;
-use crate::wire::{Client, End, Login, Response};
+use crate::wire::{Client, End, Library, Login, Response};
 
 /// How long a sent statement may take to be seen waiting.
 const TO_BLOCK: Duration = Duration::from_secs(5);
@@ -75,6 +76,9 @@ pub(crate) struct Runner<'a> {
     pub(crate) names: &'a Names,
     /// Around the connections of its sessions.
     pub(crate) wrap: Wrap,
+    /// As which its sessions log in.
+    pub(crate) library: &'static Library,
+    pub(crate) flavour: Flavour,
 }
 
 impl Runner<'_> {

@@ -7,6 +7,7 @@
 pub mod client;
 pub mod decode;
 pub mod frame;
+pub mod library;
 pub mod login;
 pub mod params;
 pub mod reader;
@@ -15,44 +16,55 @@ pub mod response;
 pub mod wrap;
 
 pub use client::Client;
+pub use library::Library;
 pub use login::{Account, Login};
 pub use params::{Execute, Param};
 pub use response::{End, Kind, Packet, Response, Shape};
 
 /// Capability bits by their names in the protocol manual.
 pub mod capability {
-    pub const LONG_PASSWORD: u32 = 1;
-    pub const FOUND_ROWS: u32 = 1 << 1;
-    pub const LONG_FLAG: u32 = 1 << 2;
-    pub const CONNECT_WITH_DB: u32 = 1 << 3;
-    pub const COMPRESS: u32 = 1 << 5;
-    pub const LOCAL_FILES: u32 = 1 << 7;
-    pub const IGNORE_SPACE: u32 = 1 << 8;
-    pub const PROTOCOL_41: u32 = 1 << 9;
-    pub const INTERACTIVE: u32 = 1 << 10;
-    pub const SSL: u32 = 1 << 11;
-    pub const IGNORE_SIGPIPE: u32 = 1 << 12;
-    pub const TRANSACTIONS: u32 = 1 << 13;
-    pub const RESERVED2: u32 = 1 << 15;
-    pub const MULTI_STATEMENTS: u32 = 1 << 16;
-    pub const MULTI_RESULTS: u32 = 1 << 17;
-    pub const PS_MULTI_RESULTS: u32 = 1 << 18;
-    pub const PLUGIN_AUTH: u32 = 1 << 19;
-    pub const CONNECT_ATTRS: u32 = 1 << 20;
-    pub const PLUGIN_AUTH_LENENC_DATA: u32 = 1 << 21;
-    pub const CAN_HANDLE_EXPIRED_PASSWORDS: u32 = 1 << 22;
-    pub const SESSION_TRACK: u32 = 1 << 23;
-    pub const DEPRECATE_EOF: u32 = 1 << 24;
-    pub const OPTIONAL_RESULTSET_METADATA: u32 = 1 << 25;
-    pub const ZSTD: u32 = 1 << 26;
-    pub const QUERY_ATTRIBUTES: u32 = 1 << 27;
-    /// MariaDB's bit 36, which travels elsewhere, in place of a bit that nobody here needs.
-    /// One of MariaDB's extended capabilities, as a bit that has another meaning for drivers only.
-    pub const MARIADB_BULK: u32 = 1 << 30;
-    pub const MARIADB_CACHE_METADATA: u32 = 1 << 31;
+    pub const LONG_PASSWORD: u64 = 1;
+    pub const FOUND_ROWS: u64 = 1 << 1;
+    pub const LONG_FLAG: u64 = 1 << 2;
+    pub const CONNECT_WITH_DB: u64 = 1 << 3;
+    pub const NO_SCHEMA: u64 = 1 << 4;
+    pub const COMPRESS: u64 = 1 << 5;
+    pub const ODBC: u64 = 1 << 6;
+    pub const LOCAL_FILES: u64 = 1 << 7;
+    pub const IGNORE_SPACE: u64 = 1 << 8;
+    pub const PROTOCOL_41: u64 = 1 << 9;
+    pub const INTERACTIVE: u64 = 1 << 10;
+    pub const SSL: u64 = 1 << 11;
+    pub const IGNORE_SIGPIPE: u64 = 1 << 12;
+    pub const TRANSACTIONS: u64 = 1 << 13;
+    pub const RESERVED: u64 = 1 << 14;
+    pub const RESERVED2: u64 = 1 << 15;
+    pub const MULTI_STATEMENTS: u64 = 1 << 16;
+    pub const MULTI_RESULTS: u64 = 1 << 17;
+    pub const PS_MULTI_RESULTS: u64 = 1 << 18;
+    pub const PLUGIN_AUTH: u64 = 1 << 19;
+    pub const CONNECT_ATTRS: u64 = 1 << 20;
+    pub const PLUGIN_AUTH_LENENC_DATA: u64 = 1 << 21;
+    pub const CAN_HANDLE_EXPIRED_PASSWORDS: u64 = 1 << 22;
+    pub const SESSION_TRACK: u64 = 1 << 23;
+    pub const DEPRECATE_EOF: u64 = 1 << 24;
+    pub const OPTIONAL_RESULTSET_METADATA: u64 = 1 << 25;
+    pub const ZSTD: u64 = 1 << 26;
+    pub const QUERY_ATTRIBUTES: u64 = 1 << 27;
+    pub const MULTI_FACTOR_AUTHENTICATION: u64 = 1 << 28;
+    pub const SSL_VERIFY_SERVER_CERT: u64 = 1 << 30;
+    pub const REMEMBER_OPTIONS: u64 = 1 << 31;
+    /// MariaDB's extended capabilities, which travel in a field of their own, are the upper half.
+    pub const MARIADB_PROGRESS: u64 = 1 << 32;
+    pub const MARIADB_COM_MULTI: u64 = 1 << 33;
+    pub const MARIADB_BULK: u64 = 1 << 34;
+    pub const MARIADB_EXTENDED_METADATA: u64 = 1 << 35;
+    pub const MARIADB_CACHE_METADATA: u64 = 1 << 36;
+    pub const MARIADB_BULK_UNIT_RESULTS: u64 = 1 << 37;
+    pub const MARIADB_EXTENDED: u64 = u64::MAX << 32;
 
     /// What a plain libmysqlclient asks for, less TLS and compression.
-    pub const DEFAULT: u32 = LONG_PASSWORD
+    pub const DEFAULT: u64 = LONG_PASSWORD
         | LONG_FLAG
         | PROTOCOL_41
         | TRANSACTIONS
@@ -66,7 +78,7 @@ pub mod capability {
         | DEPRECATE_EOF;
 
     /// The bit of a name as scripts write it.
-    pub fn by_name(name: &str) -> Option<u32> {
+    pub fn by_name(name: &str) -> Option<u64> {
         Some(match name {
             "FOUND_ROWS" => FOUND_ROWS,
             "LONG_FLAG" => LONG_FLAG,
@@ -85,7 +97,9 @@ pub mod capability {
             "SESSION_TRACK" => SESSION_TRACK,
             "DEPRECATE_EOF" => DEPRECATE_EOF,
             "OPTIONAL_RESULTSET_METADATA" => OPTIONAL_RESULTSET_METADATA,
+            "MARIADB_PROGRESS" => MARIADB_PROGRESS,
             "MARIADB_BULK" => MARIADB_BULK,
+            "MARIADB_EXTENDED_METADATA" => MARIADB_EXTENDED_METADATA,
             "MARIADB_CACHE_METADATA" => MARIADB_CACHE_METADATA,
             "QUERY_ATTRIBUTES" => QUERY_ATTRIBUTES,
             _ => return None,

@@ -77,7 +77,7 @@ impl Client {
     }
 
     /// The capabilities both sides have.
-    pub fn capabilities(&self) -> u32 {
+    pub fn capabilities(&self) -> u64 {
         self.login.capabilities
     }
 

@@ -98,6 +98,11 @@ impl Column {
             [c.lenenc_bytes()?.to_vec(), c.lenenc_bytes()?.to_vec(), c.lenenc_bytes()?.to_vec()];
         let name = c.lenenc_bytes()?.to_vec();
         let org_name = c.lenenc_bytes()?.to_vec();
+        // MariaDB's extended metadata stand before twelve bytes, whose number is told.
+        if c.0.first() != Some(&12) || c.0.len() < 13 || c.0.len() > 13 && c.0.get(13) == Some(&12)
+        {
+            c.lenenc_bytes()?;
+        }
         c.lenenc()?;
         Some(Column {
             origin,

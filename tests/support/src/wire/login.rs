@@ -5,23 +5,22 @@ use std::time::{Duration, Instant};
 use mysql_common::{crypto, scramble};
 
 use super::capability::{
-    COMPRESS, CONNECT_ATTRS, CONNECT_WITH_DB, LONG_PASSWORD, MARIADB_BULK, MARIADB_CACHE_METADATA,
-    PLUGIN_AUTH, SSL, ZSTD,
+    COMPRESS, CONNECT_ATTRS, CONNECT_WITH_DB, LONG_PASSWORD, MARIADB_EXTENDED, PLUGIN_AUTH, SSL,
+    ZSTD,
 };
 use super::decode::{Cursor, put_lenenc, put_lenenc_bytes};
 use super::frame::Frames;
+use super::library::{Library, OWN};
 use super::reader::Reader;
 use super::response::{End, Kind, Packet};
 use super::wrap::Wrap;
+use crate::Flavour;
 
 const NATIVE: &[u8] = b"mysql_native_password";
 const CACHING_SHA2: &[u8] = b"caching_sha2_password";
 const ED25519: &[u8] = b"client_ed25519";
 const SHA256: &[u8] = b"sha256_password";
 const CLEAR: &[u8] = b"mysql_clear_password";
-/// Among MariaDB's extended capabilities.
-const CACHE_METADATA: u32 = 1 << 4;
-const BULK: u32 = 1 << 2;
 
 /// Who logs in, where to, and with which options.
 #[derive(Debug, Clone)]
@@ -30,7 +29,9 @@ pub struct Account {
     pub password: String,
     pub database: Option<String>,
     /// Capabilities asked for; the server's greeting may lack some.
-    pub capabilities: u32,
+    pub capabilities: u64,
+    /// What is not offered is asked for all the same, as most libraries do.
+    pub insists: bool,
     /// The collation id of the handshake; above 255 only COM_CHANGE_USER can carry it.
     pub collation: u16,
     /// Connection attributes.
@@ -54,6 +55,7 @@ impl Account {
             password: password.to_owned(),
             database: None,
             capabilities: super::capability::DEFAULT,
+            insists: false,
             collation: 45,
             attributes: vec![("program_name".to_owned(), "lockstead-tests".to_owned())],
             wrap: Wrap::default(),
@@ -61,6 +63,13 @@ impl Account {
             keeps_nonce: false,
             preamble: Vec::new(),
         }
+    }
+
+    /// The login as a library does it.
+    #[must_use]
+    pub fn by(self, library: &Library, flavour: Flavour) -> Self {
+        let insists = *library != OWN;
+        Account { capabilities: library.capabilities(flavour), insists, ..self }
     }
 
     fn attribute_bytes(&self) -> Vec<u8> {
@@ -81,7 +90,7 @@ pub struct Greeting {
     pub version: Vec<u8>,
     pub connection_id: u32,
     pub salt: Vec<u8>,
-    pub capabilities: u32,
+    pub capabilities: u64,
     pub collation: u8,
     pub status: u16,
     pub plugin: Vec<u8>,
@@ -103,13 +112,9 @@ impl Greeting {
         let extended = c.u32()?;
         salt.extend_from_slice(c.take(salt_length.max(21) - 9)?);
         c.take(1)?;
-        let mut capabilities = u32::from(low) | (u32::from(high) << 16);
-        capabilities &= !(MARIADB_CACHE_METADATA | MARIADB_BULK);
-        if capabilities & LONG_PASSWORD == 0 && extended & CACHE_METADATA != 0 {
-            capabilities |= MARIADB_CACHE_METADATA;
-        }
-        if capabilities & LONG_PASSWORD == 0 && extended & BULK != 0 {
-            capabilities |= MARIADB_BULK;
+        let mut capabilities = u64::from(low) | (u64::from(high) << 16);
+        if capabilities & LONG_PASSWORD == 0 {
+            capabilities |= u64::from(extended) << 32;
         }
         let plugin = c.nul_bytes().to_vec();
         Some(Greeting { version, connection_id, salt, capabilities, collation, status, plugin })
@@ -124,7 +129,7 @@ pub struct Login {
     /// The server's packets after the greeting.
     pub packets: Vec<Packet>,
     /// The capabilities both sides have.
-    pub capabilities: u32,
+    pub capabilities: u64,
     pub end: End,
 }
 
@@ -165,7 +170,8 @@ pub fn log_in(frames: &mut Frames, account: &Account, patience: Duration) -> Log
     wrapping |= if wrap.zlib { COMPRESS } else { 0 } | if wrap.zstd { ZSTD } else { 0 };
     assert_eq!(greeting.capabilities & wrapping, wrapping, "the wrapping is not offered");
     let capabilities = wanted & greeting.capabilities;
-    let mut response = handshake_response(account, &greeting, capabilities | wrapping);
+    let sent = if account.insists { wanted } else { capabilities };
+    let mut response = handshake_response(account, &greeting, sent | wrapping);
     if wrap.zstd {
         response.push(3);
     }
@@ -189,14 +195,15 @@ pub fn log_in(frames: &mut Frames, account: &Account, patience: Duration) -> Log
 }
 
 /// The login's payload, without what follows the attributes.
-pub fn handshake_response(account: &Account, greeting: &Greeting, capabilities: u32) -> Vec<u8> {
-    let mut out = (capabilities & !(MARIADB_CACHE_METADATA | MARIADB_BULK)).to_le_bytes().to_vec();
+pub fn handshake_response(account: &Account, greeting: &Greeting, capabilities: u64) -> Vec<u8> {
+    let extended = capabilities & MARIADB_EXTENDED;
+    // Without this bit, the server looks for those.
+    let plain = if extended == 0 { capabilities } else { capabilities & !LONG_PASSWORD };
+    let mut out = plain.to_le_bytes()[..4].to_vec();
     out.extend_from_slice(&(1_u32 << 30).to_le_bytes());
     out.push(account.collation.to_le_bytes()[0]);
     out.extend_from_slice(&[0; 19]);
-    let caches = if capabilities & MARIADB_CACHE_METADATA != 0 { CACHE_METADATA } else { 0 };
-    let bulk = if capabilities & MARIADB_BULK != 0 { BULK } else { 0 };
-    out.extend_from_slice(&(caches | bulk).to_le_bytes());
+    out.extend_from_slice(&extended.to_le_bytes()[4..]);
     out.extend_from_slice(account.user.as_bytes());
     out.push(0);
     let (plugin, proof) = if account.clear_first {
@@ -222,7 +229,7 @@ pub fn handshake_response(account: &Account, greeting: &Greeting, capabilities: 
 }
 
 /// The body of COM_CHANGE_USER after the command byte.
-pub fn change_user_body(account: &Account, greeting: &Greeting, capabilities: u32) -> Vec<u8> {
+pub fn change_user_body(account: &Account, greeting: &Greeting, capabilities: u64) -> Vec<u8> {
     let mut out = account.user.as_bytes().to_vec();
     out.push(0);
     let proof = proof(&greeting.plugin, &greeting.salt, account.password.as_bytes());

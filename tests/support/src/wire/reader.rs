@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
-use super::capability::{DEPRECATE_EOF, MARIADB_CACHE_METADATA, OPTIONAL_RESULTSET_METADATA};
+use super::capability::{
+    DEPRECATE_EOF, MARIADB_CACHE_METADATA, MARIADB_PROGRESS, OPTIONAL_RESULTSET_METADATA,
+};
 use super::decode::Cursor;
 use super::frame::{Frames, MAX_PAYLOAD, Missing};
 use super::response::{End, Kind, OkPacket, Packet, Shape, parse_eof};
@@ -11,7 +13,7 @@ use super::status::{CURSOR_EXISTS, MORE_RESULTS, PS_OUT_PARAMS};
 /// Reads one response; what was read stays in `packets` however it ends.
 pub struct Reader<'a> {
     pub frames: &'a mut Frames,
-    pub capabilities: u32,
+    pub capabilities: u64,
     pub deadline: Instant,
     /// The execution asked for a cursor.
     pub cursor: bool,
@@ -50,7 +52,14 @@ impl Reader<'_> {
             headers.push(header);
             payload.extend_from_slice(&part);
             if part.len() < MAX_PAYLOAD {
-                break;
+                // How far a long statement is may be told at any time, or not.
+                if self.capabilities & MARIADB_PROGRESS == 0
+                    || !payload.starts_with(b"\xff\xff\xff")
+                {
+                    break;
+                }
+                headers.clear();
+                payload.clear();
             }
         }
         let packet = Packet { kind: kind(&payload), headers, payload };
