@@ -3,7 +3,7 @@
 #
 #   dev/install.sh [mysql] [mariadb] [mariadb118] [galera] [haproxy] [sysbench]
 #                  [router] [prometheus] [libmysqlclient] [libmariadb]
-#                  [mysql-tests] [mariadb-tests] [mariadb118-tests]...
+#                  [mysql-tests] [mariadb-tests] [mariadb118-tests] [php-tests] [perl-tests]...
 #                                               (no argument: mysql mariadb)
 #
 # mariadb is the distribution's, mariadb118 that of Debian unstable (11.8 or newer),
@@ -11,7 +11,8 @@
 # cluster; it goes where mariadb is. libmysqlclient and libmariadb are the client
 # libraries of mysql and mariadb; CACHE/ITEM/run starts a program with its libraries.
 # SERVER-tests are the tests that the server's makers write: the programs in bin/, what
-# they read in CACHE/suites/SERVER.
+# they read in CACHE/suites/SERVER. php-tests and perl-tests are those of mysqli and pdo_mysql, of DBD::mysql and
+# DBD::MariaDB, from the distribution's source packages, in CACHE/suites/php and perl.
 #
 # Nothing is installed into the system and root is not needed. The machine's
 # own apt downloads the packages with all the shared libraries they need, libc
@@ -377,6 +378,61 @@ install_mariadb118-tests() {
   server_tests mariadb118 newer mariadb-test mariadb-test-data libpcre2-posix3 -- mariadb-client-test mariadb-test
 }
 
+install_php-tests() {
+  local version
+  have suites/php && return
+  version=$(php -r 'echo PHP_MAJOR_VERSION, ".", PHP_MINOR_VERSION;') || die 'php-tests: php is missing; tests/drivers/php/install installs it'
+  sources php "php$version"
+  local unpacked=("$tmp"/whole/php*/)
+  finish_sources php "${unpacked[0]}" run-tests.php ext/mysqli/tests ext/pdo_mysql/tests ext/pdo/tests
+}
+
+install_perl-tests() {
+  have suites/perl && return
+  sources perl libdbd-mysql-perl libdbd-mariadb-perl
+  local folder
+  for folder in mysql MariaDB; do
+    mv "$tmp"/whole/DBD-$folder-*/t "$tmp/whole/$folder"
+  done
+  finish_sources perl "$tmp/whole" mysql MariaDB
+}
+
+# sources NAME PACKAGE...: unpacks them into $tmp/whole. The newest one may not be there any more, or not yet.
+sources() {
+  local name=$1 package list
+  shift
+  new_apt sources "$(apt-get --print-uris update 2>>"$tmp/log" |
+    sed -n "s|^'\([^']*\)/dists/\([^/']*\)/InRelease'.*|deb-src \1 \2 main|p")"
+  in_apt sources apt-get update >>"$tmp/log" || true
+  rm -rf "$tmp/whole"
+  mkdir "$tmp/whole"
+  for package in "$@"; do
+    rm -f "$tmp"/*.orig.tar.*
+    list=$(in_apt sources apt-cache showsrc "$package" | sed -n 's/^Version: //p' | sort -Vru)
+    for version in $list; do
+      in_apt sources apt-get --download-only source "$package=$version" >>"$tmp/log" || true
+      # The patches and the signature are not needed.
+      [ -z "$(compgen -G "$tmp/*.orig.tar.[gx]z")" ] || break
+    done
+    tar -x -C "$tmp/whole" -f "$(compgen -G "$tmp/*.orig.tar.[gx]z" | head -n 1)" ||
+      die "apt could not fetch the sources of $package: $(tail -n 3 "$tmp/log")"
+  done
+}
+
+# finish_sources NAME FOLDER PART...: keeps these parts of it.
+finish_sources() {
+  local name=$1 from=$2 part
+  shift 2
+  rm -rf "${cache:?}/suites/$name"
+  mkdir -p "$cache/suites/$name"
+  for part in "$@"; do
+    mkdir -p "$(dirname "$cache/suites/$name/$part")"
+    mv "$from/$part" "$cache/suites/$name/$part"
+  done
+  printf '%s\n' "$version" >"$cache/suites/$name/.ready"
+  say "suites/$name: fetched"
+}
+
 # server_tests ROOT distribution|newer PACKAGE... -- PROGRAM...: the programs run with
 # the libraries of the server in $cache/ROOT, and those of packages named lib*. Their
 # own want whole servers and Perl, so they are fetched alone.
@@ -451,7 +507,7 @@ install_router() {
 for item in "$@"; do
   case $item in
   mysql | mariadb | mariadb118 | galera | haproxy | sysbench | router | prometheus | libmysqlclient | libmariadb) ;;
-  mysql-tests | mariadb-tests | mariadb118-tests) ;;
+  mysql-tests | mariadb-tests | mariadb118-tests | php-tests | perl-tests) ;;
   *) die "unknown item '$item'; usage: $(sed -n '4,6s/^# *//p' "$0" | tr -s '\n ' ' ')" ;;
   esac
 done

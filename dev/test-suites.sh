@@ -5,7 +5,9 @@
 #   dev/test-suites.sh [PATTERN...]       e.g. dev/test-suites.sh 'go/mysql/*' '*/tls/*'
 #
 # Without a pattern, all but the suite sql, which takes an hour by itself ('*' is all).
-# A case is SUITE/FLAVOUR/WAY/NAME; WAY is plain, tls (on the client's side), zip or ps. The suites
+# A case is SUITE/FLAVOUR/WAY/NAME; WAY is plain, tls (on the client's side), zip or ps. Of a proxy in mode coexist, it
+# is WAY+coexist; of one whose sessions share their connections, WAY+pooled: 'php/*+pooled/*'. A proxy that is built
+# for tests then takes its connection from a session whenever it may. The suites
 # are in tests/suites/, one a file; what they run is fetched into
 # ${LOCKSTEAD_CACHE:-~/.cache/lockstead}/suites. A case whose masked output or status is
 # not the same on both sides is run again, both sides; if then none of the outcomes
@@ -24,6 +26,10 @@ set -euo pipefail
 . tests/suites/go.sh
 # shellcheck source=tests/suites/rust.sh
 . tests/suites/rust.sh
+# shellcheck source=tests/suites/php.sh
+. tests/suites/php.sh
+# shellcheck source=tests/suites/perl.sh
+. tests/suites/perl.sh
 # shellcheck source=tests/suites/sql.sh
 . tests/suites/sql.sh
 
@@ -34,7 +40,7 @@ out=$(cd "$SUITES_OUT" && pwd -P)
 tries=${SUITES_TRIES:-5}
 most=${SUITES_MEMORY:-4096}
 patterns=("$@")
-[ $# -gt 0 ] || patterns=('client/*' 'go/*' 'rust/*')
+[ $# -gt 0 ] || patterns=('client/*' 'go/*' 'rust/*' 'php/*' 'perl/*')
 
 # --- which -------------------------------------------------------------------------
 
@@ -85,7 +91,7 @@ side() {
   (
     cd "$tmp/work-$side"
     ulimit -c 0
-    "${suite}_run" "$1" "$2" "$3" "$side"
+    "${suite}_run" "$1" "${2%+*}" "$3" "$side"
   ) >"$file.raw" 2>&1 </dev/null || status=$?
   # The suite says so, or timeout does.
   [ "$status" -ne 125 ] || die "no case can be run any more at the side '$side': $(tail -n 1 "$file.raw")"
@@ -215,11 +221,13 @@ versions() {
     say "$1: the tests are not of this server's version; to install both again, remove $2 and suites/$2 from the cache"
 }
 
-# servers FLAVOUR SUITE: two alike, and a proxy before one of them.
+# servers FLAVOUR SUITE MODE: two alike, and a proxy in this mode before one of them.
 servers() {
-  local side options
+  local side options how=() mode=durable
   ended
   read -r -d '' -a options < <("$2_options" "$1") || true
+  [ "$3" != coexist ] || mode=coexist
+  [ "$3/$1" = pooled/mysql ] || [ "$3" != pooled ] || options+=(--performance-schema=ON --plugin-load-add=metadata_lock_info)
   for side in direct proxied; do
     "$dev/server.sh" start "$1" "$tmp/server-$side" ${options[@]+"${options[@]}"} --sync-binlog=0 --innodb-flush-log-at-trx-commit=0
     # shellcheck disable=SC1090
@@ -229,6 +237,7 @@ servers() {
     port[$side]=$PORT port[server-$side]=$PORT client_of[$side]=$CLIENT
     # shellcheck disable=SC2153 # of server.env
     accounts "$FLAVOUR" | sql --batch
+    [ "$3" != pooled ] || pooling | sql --batch
     sql -e 'CREATE DATABASE test'
     # The proxy's tables, so that both sides have them.
     "$bin" schema install --backend "127.0.0.1:$PORT" --store "mysql://lockstead:secret@127.0.0.1:$PORT/lockstead" >/dev/null
@@ -237,8 +246,23 @@ servers() {
     rm "$tmp/server-$side/socket"
   done
   port[proxied]=$(free_port 0) port[http]=$(free_port 0)
-  start_proxy suites "${port[proxied]}" "${port[http]}" "${tls[@]}"
+  if [ "$3" = pooled ]; then
+    (umask 077 && printf '[[users]]\nname = "root"\npassword = "rootpw"\n' >"$tmp/pooled.toml")
+    how=(-c "$tmp/pooled.toml" --pooling transaction --pool-size 100)
+    ! "$bin" serve --test-shuffle --help >/dev/null 2>&1 || how+=(--test-shuffle)
+  fi
+  start_proxy suites "${port[proxied]}" "${port[http]}" "${tls[@]}" ${how[@]+"${how[@]}"}
   proxy=$pid process[proxy]=$pid
+}
+
+# pooling: what the proxy's account needs besides for sessions that share their connections (`lockstead grants`).
+pooling() {
+  local to="lockstead@'127.0.0.%'" what
+  if [ "$FLAVOUR" = mysql ]; then
+    echo "GRANT SHOW_ROUTINE, TRIGGER, SELECT, SHOW VIEW ON *.* TO $to;"
+  else
+    echo "GRANT TRIGGER, SELECT, SHOW VIEW ON *.* TO $to;"
+  fi
 }
 
 # ended: what servers started.
@@ -259,10 +283,13 @@ declare -A count
 differing=()
 hollow=() # runs that show nothing
 
+# modes SUITE: in which it is run, besides durable.
+modes() { ! declare -F "$1_modes" >/dev/null || "$1_modes"; }
+
 # run SUITE FLAVOUR WAY
 run() {
-  local names name whose reason verdict file line cases=0
-  names=$("$1_cases" "$2" "$3" | sort -u) || die "the cases of $1/$2/$3 cannot be listed"
+  local names name whose reason verdict file line mode cases=0
+  names=$("$1_cases" "$2" "${3%+*}" | sort -u) || die "the cases of $1/$2/$3 cannot be listed"
   [ -n "$names" ] || die "$1/$2/$3 has no cases at all"
   mapfile -t names <<<"$names"
   alive 'before the first' # what they need is there
@@ -287,7 +314,8 @@ run() {
     *) ! known "$1/$2/$3/$name" || [[ $reason = *sometimes* ]] || say "  known.txt names it, but it does not differ: $name" ;;
     esac
     count[$verdict]=$((count[$verdict] + 1))
-    ! too_large || servers "$2" "$1"
+    [[ $3 != *+* ]] || mode=${3#*+}
+    ! too_large || servers "$2" "$1" "${mode:-durable}"
   done
   # shellcheck disable=SC2059
   printf -v line "$columns" "$1" "$2" "$3" "$cases" "${count[passed]}" "${count[failed]}" "${count[skipped]}" \
@@ -313,22 +341,30 @@ else
 fi
 
 # The last three are the most MiB that the processes have had.
-columns='%-8s %-11s %-6s %6s %7s %7s %8s %9s %6s %8s %7s %7s %6s'
+columns='%-8s %-11s %-13s %6s %7s %7s %8s %9s %6s %8s %7s %7s %6s'
 # shellcheck disable=SC2059
 printf -v head "$columns" suite flavour way cases passed failed skipped unsteady known differs direct behind proxy
 summary=() total=0
-for suite in client go rust sql; do
+for suite in client go rust php perl sql; do
   now=
-  mapfile -t ways < <("${suite}_ways")
+  # Ways in one mode stand together, since each mode wants servers of its own.
+  mapfile -t ways < <(
+    while read -r flavour; do
+      for mode in durable $(modes "$suite"); do
+        "${suite}_ways" | sed -n "s/^$flavour .*/&+$mode/p"
+      done
+    done < <("${suite}_ways" | cut -d' ' -f1 | uniq)
+  )
   for flavour_way in "${ways[@]}"; do
-    read -r flavour way <<<"$flavour_way"
-    [ "$way" != tls ] || [ ${#tls[@]} -gt 0 ] || continue
+    read -r flavour way <<<"${flavour_way%+durable}"
+    mode=${flavour_way##*+}
+    [ "${way%+*}" != tls ] || [ ${#tls[@]} -gt 0 ] || continue
     wanted "$suite/$flavour/$way" any || continue
-    if [ "$now" != "$flavour" ]; then
-      now=$flavour
+    if [ "$now" != "$flavour $mode" ]; then
+      now="$flavour $mode"
       "${suite}_fetch" "$flavour"
       versions "$suite" "$flavour"
-      servers "$flavour" "$suite"
+      servers "$flavour" "$suite" "$mode"
     fi
     say "$suite/$flavour/$way"
     run "$suite" "$flavour" "$way"

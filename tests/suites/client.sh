@@ -16,6 +16,8 @@ client_ways() {
   printf '%s\n' 'mariadb plain' 'mysql plain' 'mysql tls' 'mariadb118 tls'
 }
 
+client_modes() { printf '%s\n' coexist pooled; }
+
 client_fetch() {
   local item
   for item in mariadb mysql mariadb118; do

@@ -11,6 +11,8 @@ go_ways() {
   printf '%s\n' 'mysql plain' 'mysql tls' 'mariadb plain' 'mariadb tls' 'mariadb118 plain' 'mariadb118 tls'
 }
 
+go_modes() { printf '%s\n' coexist pooled; }
+
 # Builds two test programs: the driver's tests have no setting for TLS in all of their
 # connections, so that the second is of a copy with another connection string.
 go_fetch() {

@@ -12,6 +12,8 @@ rust_ways() {
   printf '%s\n' 'mysql plain' 'mysql tls' 'mysql zip' 'mariadb plain' 'mariadb tls' 'mariadb zip'
 }
 
+rust_modes() { printf '%s\n' coexist pooled; }
+
 rust_fetch() {
   local folder=$cache/suites/$rust_crate-$rust_version source
   env -u LOCKSTEAD_TEST_MYSQL -u LOCKSTEAD_TEST_MARIADB "$dev/install.sh" "$1"

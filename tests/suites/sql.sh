@@ -12,6 +12,8 @@ sql_ways() {
   printf '%s\n' 'mysql tls' 'mysql ps' 'mariadb tls' 'mariadb ps'
 }
 
+sql_modes() { printf '%s\n' coexist pooled; }
+
 sql_fetch() {
   env -u LOCKSTEAD_TEST_MYSQL -u LOCKSTEAD_TEST_MARIADB "$dev/install.sh" "$1" "$1-tests"
 }
