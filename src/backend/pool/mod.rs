@@ -27,6 +27,7 @@ use super::session_state::SessionState;
 use crate::clock;
 use crate::metrics::Metrics;
 use crate::mutants;
+use crate::protocol::user_name::UserName;
 
 /// Limits of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,9 +181,9 @@ impl Pool {
     }
 
     /// A free connection of this account, if there is one.
-    pub fn take_free(&self, user: &[u8]) -> Option<DetachedBackend> {
+    pub fn take_free(&self, user: &UserName) -> Option<DetachedBackend> {
         let mut state = self.0.state.lock();
-        let at = state.free.iter().rposition(|backend| *backend.key().user == *user)?;
+        let at = state.free.iter().rposition(|backend| backend.key().user == *user)?;
         let backend = state.free.remove(at);
         self.0.show(&state);
         Some(backend)
@@ -194,7 +195,8 @@ impl Pool {
         loop {
             let mut state = self.0.state.lock();
             let over = state.open > self.0.limits.size;
-            let old = backend.as_ref().is_some_and(|b| b.is_left() || self.0.is_old(b));
+            let old =
+                backend.as_ref().is_some_and(|b| b.is_left() || self.0.is_old(b) || is_alone(b));
             if over || old {
                 break;
             }
@@ -347,10 +349,15 @@ impl PoolState {
     }
 }
 
+/// Whether no other session may have the connection: only the server can tell whose it is.
+fn is_alone(backend: &DetachedBackend) -> bool {
+    backend.key().user.certain().is_none()
+}
+
 /// A connection that was given back is not fresh.
 fn suits(backend: &DetachedBackend, key: &PoolKey, wish: Wish) -> bool {
     !wish.fresh
         && !backend.is_left()
-        && **backend.key() == *key
+        && key.suits(backend.key())
         && (!wish.schemaless || backend.is_schemaless())
 }
