@@ -29,6 +29,9 @@ use crate::metrics::Metrics;
 use crate::mutants;
 use crate::protocol::user_name::UserName;
 
+/// Between two times at which connections are closed because accounts have changed: a client can cause that.
+const RETIRE_PAUSE: Duration = Duration::from_secs(1);
+
 /// Limits of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PoolLimits {
@@ -114,6 +117,10 @@ struct PoolState {
     queue: VecDeque<PoolWaiter>,
     holders: HashMap<u64, Arc<PoolHolder>>,
     next: u64,
+    /// Connections from before have the privileges of accounts that have changed: no other session gets one.
+    retired_before: Duration,
+    /// Accounts have changed since then.
+    accounts_changed: bool,
 }
 
 /// One pool. Copies speak of the same.
@@ -195,8 +202,9 @@ impl Pool {
         loop {
             let mut state = self.0.state.lock();
             let over = state.open > self.0.limits.size;
-            let old =
-                backend.as_ref().is_some_and(|b| b.is_left() || self.0.is_old(b) || is_alone(b));
+            let old = backend.as_ref().is_some_and(|b| {
+                b.is_left() || self.0.is_old(b) || is_alone(b) || state.has_retired(b)
+            });
             if over || old {
                 break;
             }
@@ -257,6 +265,7 @@ impl Pool {
             let (old, young) =
                 std::mem::take(&mut state.free).into_iter().partition(|b| self.0.is_old(b));
             state.free = young;
+            let retired = state.retire(now);
             // A session may no longer need its connection though it has done nothing: another login has shown how
             // connections are opened.
             let wanted = !state.queue.is_empty();
@@ -269,8 +278,19 @@ impl Pool {
             self.0.show(&state);
             drop(state);
             let old: Vec<DetachedBackend> = old;
-            drop(old);
+            drop((old, retired));
         }
+    }
+
+    /// Accounts have changed, or their privileges. A connection has those of its login.
+    pub fn accounts_changed(&self) {
+        let mut state = self.0.state.lock();
+        state.accounts_changed = true;
+        let retired = state.retire(clock::now());
+        self.0.show(&state);
+        drop(state);
+        tracing::debug!(closed = retired.len(), "accounts have changed");
+        drop(retired);
     }
 
     /// Closes free connections that do not lead to the writer.
@@ -333,6 +353,19 @@ impl PoolState {
         // Not the one that the session had, if there is another or may be one.
         let first = self.free.iter().position(suited);
         if room && first == last { None } else { first }
+    }
+
+    /// Free connections from before accounts have changed, to be closed; none if others were a short time ago.
+    fn retire(&mut self, now: Duration) -> Vec<DetachedBackend> {
+        if !self.accounts_changed || now.saturating_sub(self.retired_before) < RETIRE_PAUSE {
+            return Vec::new();
+        }
+        (self.accounts_changed, self.retired_before) = (false, now);
+        self.free.extract_if(.., |backend| backend.opened() < now).collect()
+    }
+
+    fn has_retired(&self, backend: &DetachedBackend) -> bool {
+        backend.opened() < self.retired_before
     }
 
     /// So many free connections, those that were used longest ago, to be closed.

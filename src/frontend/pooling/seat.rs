@@ -241,7 +241,7 @@ impl Seat {
         self.foreign |= has(Mark::SessionUser);
         self.borrows_role |= has(Mark::SessionUser);
         self.note_for_audit(text, effects);
-        self.changes.note(effects, &self.secrets);
+        self.changes.note(effects, text, &self.secrets);
         self.doubts.role |= has(Mark::Role);
         self.doubts.login &= !has(Mark::Role);
         let told =
@@ -336,10 +336,11 @@ impl Seat {
 
     /// A response to the client has ended.
     pub(crate) fn note_ending(&mut self, ending: Ending) {
-        if self.changes.end(&self.programs, &self.secrets) {
+        let well = !ending.is_error();
+        if self.changes.end(well, &self.programs, (&self.secrets, &self.pool)) {
             self.note_programs_changed();
         }
-        self.note_created(!ending.is_error());
+        self.note_created(well);
         match ending {
             Ending::Ok { warnings: 1.., .. } | Ending::Err { .. } => {
                 self.note_diagnostics();

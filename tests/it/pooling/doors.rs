@@ -19,6 +19,7 @@ on_both! {
     a_login_without_what_the_account_requires_is_refused
     a_certificate_that_was_shown_counts_for_nobody_else
     a_session_with_a_certificate_gets_other_connections_with_it
+    a_connection_from_before_a_change_of_accounts_is_nobody_s
 }
 
 /// Longer than any test: a login counts for all like it.
@@ -306,4 +307,48 @@ fn a_session_with_a_certificate_gets_other_connections_with_it(server: &Server) 
         eventually("its connections are gone", || tenant.connections().is_empty().then_some(()));
     }
     assert_eq!(pins(&proxy), [""; 0]);
+}
+
+fn a_connection_from_before_a_change_of_accounts_is_nobody_s(server: &Server) {
+    let suited = Suited::to(server);
+    let server = suited.server();
+    let proxy = pooling(server, 8, &LONG);
+    let tenant = Tenant::create(server, "a password");
+    let name = &tenant.name;
+    server.root().run(&format!("GRANT RELOAD ON *.* TO {name}"));
+    teach(&proxy, &tenant.account);
+    let mut root = Session::at(proxy.port);
+    // All but the first of them begin without a connection of their own.
+    let errors = || -> Vec<Option<u16>> {
+        let mut sessions: Vec<_> = (0..4)
+            .map(|_| {
+                let mut session = Session::of(proxy.port, &tenant.account);
+                session.run("BEGIN");
+                session
+            })
+            .collect();
+        let said = sessions.iter_mut().map(|s| s.client.query(b"FLUSH STATUS").error()).collect();
+        for mut session in sessions {
+            session.client.quit();
+        }
+        said
+    };
+    assert_eq!(errors(), [None; 4]);
+    let revoke = format!("REVOKE RELOAD ON *.* FROM {name}");
+    let grant = format!("GRANT RELOAD ON *.* TO {name}");
+    let there = format!("RENAME USER {name} TO {name}_away");
+    let back = format!("RENAME USER {name}_away TO {name}");
+    for (changes, expected) in [
+        (vec![&revoke], Some(1227)),
+        (vec![&grant], None),
+        (vec![&there, &back, &revoke], Some(1227)),
+    ] {
+        for change in &changes {
+            root.run(change);
+        }
+        eventually("no session has a connection from before", || {
+            (errors() == [expected; 4]).then_some(())
+        });
+        assert_eq!(errors(), [expected; 4], "{changes:?}");
+    }
 }
