@@ -9,25 +9,29 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use crate::net::certificates::LegTls;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::handshake::Greeting;
+use crate::protocol::user_name::UserName;
 
-/// Logins that are remembered at most.
+/// Logins that are remembered at most, and those of one account: it cannot take the places of others.
 const MOST: usize = 1024;
+const MOST_OF_ONE: usize = 64;
 
-/// What makes two logins alike: the server would give both the same session.
+/// What makes two logins alike: the server would give both the same session. It is all that the server judges a login
+/// by, but for the proof.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct LoginShape {
-    /// The user name that the client sent.
-    pub user: Box<[u8]>,
+    /// The user name, which is certain.
+    pub user: UserName,
     /// What the client asked for.
     pub capabilities: Capabilities,
     /// The first collation.
     pub collation: u8,
     /// The default schema; empty for none.
     pub schema: Box<[u8]>,
-    /// The server's leg is encrypted.
-    pub tls: bool,
+    /// How the server's leg is encrypted.
+    pub tls: LegTls,
 }
 
 /// A greeting of the server's, to be given to other clients with another nonce.
@@ -103,10 +107,13 @@ impl Admissions {
         if round != Round(remembered.round) {
             return;
         }
-        if remembered.logins.len() >= MOST {
+        if remembered.logins.len() >= MOST_OF_ONE {
             remembered.logins.retain(|_, entry| entry.asked.elapsed() < ttl);
         }
-        if remembered.logins.len() < MOST || remembered.logins.contains_key(&shape) {
+        let of_account = |other: &&LoginShape| other.user == shape.user;
+        let has_room = remembered.logins.len() < MOST
+            && remembered.logins.keys().filter(of_account).count() < MOST_OF_ONE;
+        if has_room || remembered.logins.contains_key(&shape) {
             let admission = Admission { ok, values };
             remembered.logins.insert(shape, RememberedLogin { asked, plugin, admission });
             remembered.greeting = Some((greeting, asked));
@@ -145,13 +152,15 @@ impl fmt::Debug for Admissions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::Flavour;
 
     const TTL: Duration = Duration::from_secs(10);
     const PLUGIN: &[u8] = b"caching_sha2_password";
 
     fn shape(user: &[u8]) -> LoginShape {
         let (capabilities, schema) = (Capabilities(0), (*b"").into());
-        LoginShape { user: user.into(), capabilities, collation: 45, schema, tls: false }
+        let (user, tls) = (UserName::of_login(user, Some(45), Flavour::MySql), LegTls::Off);
+        LoginShape { user, capabilities, collation: 45, schema, tls }
     }
 
     fn judged(admissions: &Admissions, user: &[u8], ago: Duration) -> JudgedLogin {
@@ -178,8 +187,12 @@ mod tests {
         admissions.remember(judged(&admissions, b"a", Duration::ZERO), Arc::new([]), TTL);
         assert!(admits(&admissions, b"a") && !admits(&admissions, b"b"));
         assert!(admissions.of(&shape(b"a"), b"mysql_native_password", TTL).is_none());
-        let other = LoginShape { collation: 8, ..shape(b"a") };
-        assert!(admissions.of(&other, PLUGIN, TTL).is_none());
+        let collation = LoginShape { collation: 8, ..shape(b"a") };
+        let encrypted = LoginShape { tls: LegTls::Nameless, ..shape(b"a") };
+        let certified = LoginShape { tls: LegTls::Certified((*b"x").into()), ..shape(b"a") };
+        for other in [collation, encrypted, certified] {
+            assert!(admissions.of(&other, PLUGIN, TTL).is_none());
+        }
         assert!(admissions.of(&shape(b"a"), PLUGIN, Duration::ZERO).is_none());
         assert!(
             admissions.greeting(TTL).is_some() && admissions.greeting(Duration::ZERO).is_none()
@@ -212,5 +225,19 @@ mod tests {
         admissions.remember(judged(&admissions, b"0", TTL), Arc::new([]), TTL);
         admissions.remember(judged(&admissions, b"later", ago), Arc::new([]), TTL);
         assert!(admits(&admissions, b"later"));
+    }
+
+    #[test]
+    fn an_account_cannot_take_the_places_of_others() {
+        let admissions = Admissions::default();
+        for n in 0..MOST {
+            let login = judged(&admissions, b"many", Duration::ZERO);
+            let schema = n.to_string().into_bytes().into();
+            let shape = LoginShape { schema, ..login.shape };
+            admissions.remember(JudgedLogin { shape, ..login }, Arc::new([]), TTL);
+        }
+        assert_eq!(admissions.0.lock().logins.len(), MOST_OF_ONE);
+        admissions.remember(judged(&admissions, b"a", Duration::ZERO), Arc::new([]), TTL);
+        assert!(admits(&admissions, b"a"));
     }
 }

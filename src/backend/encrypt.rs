@@ -3,19 +3,18 @@
 use std::io;
 
 use super::own;
-use crate::net::certificates::{Connector, NoTls};
+use crate::net::certificates::{Behalf, Connector, NoTls};
 use crate::net::leg::Leg;
-use crate::net::tls::Tls;
 use crate::protocol::frame::put_frame;
 use crate::protocol::handshake::{Greeting, LOGIN_HEAD};
 
-/// Asks the server for TLS, on behalf of a client if there is one, and encrypts the leg. `login` is what
+/// Asks the server for TLS, and encrypts the leg. `login` is what
 /// follows, and begins as the question does: the server takes the capabilities of the question. A peer
 /// that is not proved to be the server does not learn the rest of it.
 pub async fn encrypt(
     connector: &Connector,
     server: &mut Leg,
-    client: Option<&Tls>,
+    behalf: Behalf<'_>,
     (greeting, host): (&Greeting, &str),
     login: &[u8],
 ) -> Result<(), NoTls> {
@@ -23,7 +22,7 @@ pub async fn encrypt(
     let mut question = Vec::with_capacity(LOGIN_HEAD + 4);
     put_frame(&mut question, 1, head);
     server.send_all(&question).await?;
-    let encrypted = connector.encrypt(server, client, host).await;
+    let encrypted = connector.encrypt(server, behalf, host).await;
     if matches!(encrypted, Err(NoTls::Untrusted(_))) {
         own::leave_as_nobody(server, greeting, head).await;
     }

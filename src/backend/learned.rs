@@ -30,7 +30,8 @@ const LONGEST_NAME: usize = 512;
 /// How long clients of an account are not asked for its password after one has left at the question.
 const RELUCTANCE: Duration = Duration::from_mins(10);
 
-/// What is known of the accounts of one server, by their user names as clients send them.
+/// What is known of the accounts of one server, by their user names in utf8: [`UserName::certain`](
+/// crate::protocol::user_name::UserName::certain).
 pub struct LearnedSecrets {
     policy: LearnPasswords,
     own_key: Option<OwnKey>,
@@ -155,7 +156,7 @@ impl LearnedSecrets {
         ttl: Duration,
     ) -> Option<Admission> {
         let admission = self.admissions.of(shape, plugin, ttl)?;
-        self.recognise(&shape.user, plugin, nonce, answer).map(|_| admission)
+        self.recognise(shape.user.certain()?, plugin, nonce, answer).map(|_| admission)
     }
 
     /// Learns from an answer, if it comes from a client that has the account's password.

@@ -11,7 +11,7 @@ use super::given::SecretSource;
 use super::greeted::{GreetError, Greeted};
 use super::learned::LearnedSecrets;
 use super::own::{self, Obstacle};
-use crate::net::certificates::{Connector, NoTls};
+use crate::net::certificates::{Behalf, Connector, LegTls, NoTls};
 use crate::net::leg::Leg;
 use crate::protocol::account_login::AccountLogin;
 use crate::protocol::auth::encrypted_password;
@@ -46,7 +46,7 @@ pub struct OpenAs<'a> {
     pub source: SecretSource,
     /// Encrypts the connection; `None`: it stays in clear. There a password goes to the server under
     /// the key that the peer shows, as a client's does: with a client that uses TLS, use it too.
-    pub tls: Option<&'a Connector>,
+    pub tls: Option<(&'a Connector, &'a LegTls)>,
     /// How long it may take.
     pub limit: Duration,
 }
@@ -134,9 +134,9 @@ async fn open(greeted: Greeted, wanted: &OpenAs<'_>) -> Result<OpenedAs, NotOpen
     let packet = wanted.login.packet(asked, &plugin, &proof);
     let mut leg = Leg::new(stream);
     let mut next = 1;
-    if let Some(connector) = wanted.tls {
-        let encrypted =
-            encrypt(connector, &mut leg, None, (&greeting, &to.backend().host), &packet).await;
+    if let Some((connector, tls)) = wanted.tls {
+        let (behalf, here) = (Behalf::Session(tls), (&greeting, &to.backend().host[..]));
+        let encrypted = encrypt(connector, &mut leg, behalf, here, &packet).await;
         encrypted.map_err(|e| match e {
             NoTls::Untrusted(e) => Obstacle::Untrusted(e),
             NoTls::Broken(e) => Obstacle::Handshake(e),

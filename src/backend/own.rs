@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use super::greeted::Greeted;
 use crate::config::tls::{BackendMode, BackendTls};
 use crate::config::{Config, StoreUrl};
-use crate::net::certificates::{Connector, NoTls, TlsError};
+use crate::net::certificates::{Behalf, Connector, NoTls, TlsError};
 use crate::net::leg::Leg;
 use crate::net::tls::Tls;
 use crate::protocol::auth::{self, NOBODY};
@@ -174,7 +174,7 @@ async fn secure(
     let login = auth::own_login(greeting, NOBODY, &[], true);
     put_frame(&mut question, 1, &login[..LOGIN_HEAD]);
     server.send_all(&question).await.map_err(|e| (Obstacle::Broken(e), None))?;
-    connector.encrypt(server, None, host).await.map(|()| 2).map_err(|e| match e {
+    connector.encrypt(server, Behalf::Nobody, host).await.map(|()| 2).map_err(|e| match e {
         NoTls::Untrusted(e) => (Obstacle::Untrusted(e), Some(2)),
         NoTls::Broken(e) => (Obstacle::Handshake(e), None),
     })

@@ -7,7 +7,7 @@ use super::locked::{LockedSlot, LockedSlots, SLOT};
 use crate::protocol::auth::signature;
 use crate::protocol::recover::{PasswordHash, Scheme};
 
-/// Accounts that are known at most. For one more, the one that was not used for longest is forgotten.
+/// Accounts that are known at most. For one more, another is forgotten: [`Vault::least`].
 pub(super) const MOST: usize = 1024;
 /// Longest password that servers take with `caching_sha2_password`.
 const LONGEST: usize = 256;
@@ -120,11 +120,16 @@ impl<'a> KnownSecrets<'a> {
 
     /// Whether anything can be opened with them.
     pub(super) fn open(&self) -> bool {
-        self.account.clear.is_some() || self.account.known.contains(&KnownHash::Both)
+        self.account.opens()
     }
 }
 
 impl KnownAccount {
+    /// Whether a connection can be opened with it.
+    fn opens(&self) -> bool {
+        self.clear.is_some() || self.known.contains(&KnownHash::Both)
+    }
+
     fn keep(&mut self, bytes: &mut [u8], scheme: Scheme, hash: Option<&[u8]>, verifier: &[u8]) {
         let (from, length) = (HASHES[row(scheme)], scheme.length());
         let pair = bytes.get_mut(from..from + 2 * length);
@@ -164,7 +169,9 @@ impl Vault {
         in_clear: bool,
         refused: Refused<'_>,
     ) -> io::Result<()> {
-        let (account, bytes) = self.fresh(user, refused)?;
+        let native = Scheme::Native;
+        let verifier = native.hash(&native.hash(password));
+        let (account, bytes) = self.fresh(user, (native, &verifier), refused)?;
         if in_clear
             && password.len() <= LONGEST
             && let Some(room) = bytes.get_mut(..password.len())
@@ -197,12 +204,15 @@ impl Vault {
         if same && (hash.is_none() || known.is_some_and(|k| k.hash(scheme).is_some())) {
             return Ok(());
         }
+        if !same && hash.is_none() && self.is_full_for(user, (scheme, verifier)) {
+            return Ok(());
+        }
         let (account, bytes) = match self.accounts.get_mut(user).filter(|_| same) {
             Some(account) => {
                 let bytes = self.slots.bytes_mut(&account.slot);
                 (account, bytes)
             }
-            None => self.fresh(user, refused)?,
+            None => self.fresh(user, (scheme, verifier), refused)?,
         };
         account.keep(bytes, scheme, hash, verifier);
         Ok(())
@@ -219,11 +229,14 @@ impl Vault {
     fn fresh(
         &mut self,
         user: &[u8],
+        password: (Scheme, &[u8]),
         refused: Refused<'_>,
     ) -> io::Result<(&mut KnownAccount, &mut [u8])> {
         self.forget(user);
-        if self.accounts.len() >= MOST {
-            self.forget_oldest();
+        if self.accounts.len() >= MOST
+            && let Some(least) = self.least(password).map(<[u8]>::to_vec)
+        {
+            self.forget(&least);
         }
         self.clock += 1;
         let slot = self.slots.take(refused)?;
@@ -235,17 +248,29 @@ impl Vault {
         Ok((account, bytes))
     }
 
+    /// Whether an account that nobody has proved, with this verifier, would take the place of one that somebody has.
+    fn is_full_for(&self, user: &[u8], password: (Scheme, &[u8])) -> bool {
+        let least = || self.least(password).and_then(|least| self.accounts.get(least));
+        self.accounts.len() >= MOST
+            && !self.accounts.contains_key(user)
+            && least().is_some_and(KnownAccount::opens)
+    }
+
+    /// The account that makes room for one with this verifier: one with the same password, since a client may have one
+    /// account under any number of names; then one that is only read; of several the one that was not used for longest.
+    fn least(&self, (scheme, verifier): (Scheme, &[u8])) -> Option<&[u8]> {
+        let worth = |account: &KnownAccount| {
+            let known = KnownSecrets { account, bytes: self.slots.bytes(&account.slot) };
+            (known.verifier(scheme) != Some(verifier), account.opens(), account.used)
+        };
+        let least = self.accounts.iter().min_by_key(|(_, account)| worth(account));
+        least.map(|(user, _)| &user[..])
+    }
+
     fn touch(&mut self, user: &[u8]) {
         self.clock += 1;
         if let Some(account) = self.accounts.get_mut(user) {
             account.used = self.clock;
-        }
-    }
-
-    fn forget_oldest(&mut self) {
-        let oldest = self.accounts.iter().min_by_key(|(_, account)| account.used);
-        if let Some(user) = oldest.map(|(user, _)| user.clone()) {
-            self.forget(&user);
         }
     }
 }
@@ -263,13 +288,41 @@ mod tests {
         let mut vault = Vault::default();
         let name = |n: usize| format!("u{n}").into_bytes();
         for n in 0..MOST {
-            vault.keep_password(&name(n), b"secret", true, &unlocked).expect("memory");
+            vault.keep_password(&name(n), &name(n), true, &unlocked).expect("memory");
         }
         assert!(vault.used(&name(0)).is_some());
         vault.keep_password(&name(MOST), b"secret", true, &unlocked).expect("memory");
         assert!(vault.get(&name(0)).is_some());
         assert!(vault.get(&name(1)).is_none());
         assert_eq!(vault.accounts.len(), MOST);
+    }
+
+    #[test]
+    fn many_names_of_one_password_and_accounts_that_are_only_read_displace_nobody_else() {
+        let mut vault = Vault::default();
+        let native = Scheme::Native;
+        let read = |vault: &mut Vault, name: String| {
+            let verifier = native.hash(&native.hash(name.as_bytes()));
+            let kept = vault.keep_hash(name.as_bytes(), native, None, &verifier, &unlocked);
+            kept.expect("memory");
+        };
+        vault.keep_password(NAME, b"secret", true, &unlocked).expect("memory");
+        read(&mut vault, "read".to_owned());
+        for n in 0..2 * MOST {
+            let name = format!("nobody{n}").into_bytes();
+            vault.keep_password(&name, b"", true, &unlocked).expect("memory");
+        }
+        assert!(vault.get(NAME).is_some() && vault.get(b"read").is_some());
+        for n in 0..2 * MOST {
+            read(&mut vault, format!("read{n}"));
+        }
+        assert!(vault.get(NAME).is_some() && vault.accounts.len() == MOST);
+        for n in 0..MOST {
+            let name = format!("u{n}").into_bytes();
+            vault.keep_password(&name, &name, true, &unlocked).expect("memory");
+        }
+        read(&mut vault, "one more".to_owned());
+        assert!(vault.get(b"one more").is_none() && vault.get(b"u1").is_some());
     }
 
     #[test]

@@ -120,6 +120,28 @@ pub enum NoTls {
     Untrusted(rustls::Error),
 }
 
+/// How the server's leg of a session is encrypted, as far as the server may judge a login by that.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum LegTls {
+    /// It is not.
+    Off,
+    /// Without a certificate of the client's.
+    Nameless,
+    /// With this one, as DER.
+    Certified(Arc<[u8]>),
+}
+
+/// On whose behalf a leg to the server is encrypted.
+#[derive(Debug, Clone, Copy)]
+pub enum Behalf<'a> {
+    /// The proxy's own.
+    Nobody,
+    /// That of a client that logs in.
+    Client(&'a Tls),
+    /// That of a session whose client has logged in before.
+    Session(&'a LegTls),
+}
+
 /// TLS as the server gets it.
 #[derive(Debug)]
 pub struct Connector {
@@ -171,29 +193,51 @@ impl Connector {
         Ok(Self { trust: Trust { ca, hosts }, config, certified })
     }
 
-    /// Encrypts the leg to the server, on behalf of a client if there is one, and looks at the
-    /// server's certificate. `host` is the one that was connected to.
+    /// Encrypts the leg to the server, and looks at the server's certificate. `host` is the one that
+    /// was connected to.
     pub async fn encrypt(
         &self,
         server: &mut Leg,
-        client: Option<&Tls>,
+        behalf: Behalf<'_>,
         host: &str,
     ) -> Result<(), NoTls> {
-        server.encrypt(self.begin(client)?).await?;
+        server.encrypt(self.begin(behalf)?).await?;
         let shown = server.tls().map(Tls::peer_certificates).unwrap_or_default();
         self.trust.judge(shown, host).map_err(NoTls::Untrusted)
     }
 
-    /// The proxy's side of one connection of a client's. To the server it shows what the client has
-    /// shown, if that is one of those that it has: what an account demands of a certificate keeps
-    /// its meaning. The server is called as the client called the proxy (SNI), or by no name.
-    fn begin(&self, client: Option<&Tls>) -> io::Result<Tls> {
-        let shown = client.and_then(Tls::peer_certificate);
-        let same = |(own, _): &&(CertificateDer<'_>, _)| shown == Some(own);
-        let certified = self.certified.iter().find(same).map(|(_, config)| config);
-        let config = Arc::clone(certified.unwrap_or(&self.config));
-        let asked =
-            client.and_then(Tls::asked_for).map(|name| ServerName::try_from(name.to_owned()));
+    /// How a leg is encrypted on behalf of this client, as far as the server may judge a login by that.
+    pub fn of_client(&self, client: Option<&Tls>) -> LegTls {
+        match client.and_then(Tls::peer_certificate) {
+            Some(shown) if self.certified(shown).is_some() => LegTls::Certified(shown[..].into()),
+            _ => LegTls::Nameless,
+        }
+    }
+
+    fn certified(&self, shown: &[u8]) -> Option<&Arc<ClientConfig>> {
+        let same = |(own, _): &&(CertificateDer<'_>, _)| own[..] == *shown;
+        self.certified.iter().find(same).map(|(_, config)| config)
+    }
+
+    /// The proxy's side of one connection. To the server it shows what the client has shown, if that is
+    /// one of those that it has: what an account demands of a certificate keeps its meaning. The server
+    /// is called as the client called the proxy (SNI), or by no name.
+    fn begin(&self, behalf: Behalf<'_>) -> io::Result<Tls> {
+        let (config, asked) = match behalf {
+            Behalf::Nobody => (None, None),
+            Behalf::Client(client) => {
+                let shown = client.peer_certificate();
+                (shown.and_then(|shown| self.certified(shown)), client.asked_for())
+            }
+            Behalf::Session(LegTls::Certified(shown)) => {
+                let gone =
+                    || io::Error::other("backend_tls_cert has the client's certificate no more");
+                (Some(self.certified(shown).ok_or_else(gone)?), None)
+            }
+            Behalf::Session(_) => (None, None),
+        };
+        let config = Arc::clone(config.unwrap_or(&self.config));
+        let asked = asked.map(|name| ServerName::try_from(name.to_owned()));
         // An address is not sent.
         let name = asked.and_then(Result::ok).unwrap_or(Ipv4Addr::UNSPECIFIED.into());
         let connection = ClientConnection::new(config, name);

@@ -25,3 +25,4 @@ pub mod serve;
 pub mod session_track;
 pub mod statement_ids;
 pub mod status;
+pub mod user_name;

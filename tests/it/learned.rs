@@ -14,7 +14,7 @@ use lockstead::backend::proven::Proven;
 use lockstead::config::tls::{BackendMode, BackendTls, ClientCertificate, ClientTls, Offer};
 use lockstead::config::{HostPort, ServerAddress};
 use lockstead::frontend::login::auth_exchange::{Broken, Exchange, Learning, Side, Verdict};
-use lockstead::net::certificates::{Acceptor, Connector};
+use lockstead::net::certificates::{Acceptor, Behalf, Connector, LegTls};
 use lockstead::net::leg::Leg;
 use lockstead::net::socket::Socket;
 use lockstead::protocol::account_login::AccountLogin;
@@ -199,9 +199,9 @@ async fn pass(
     let packet = |proof: Option<&[u8]>| login.for_server(offered, hops, proof, None);
     if server_tls {
         let login = packet(None);
+        let behalf = client.tls().map_or(Behalf::Nobody, Behalf::Client);
         let encrypted =
-            encrypt(&connector(), &mut server, client.tls(), (&greeting, "localhost"), &login)
-                .await;
+            encrypt(&connector(), &mut server, behalf, (&greeting, "localhost"), &login).await;
         encrypted.expect("TLS with the server");
     }
     let mut exchange = Exchange::new(
@@ -272,7 +272,7 @@ fn open(user: &User, secrets: &LearnedSecrets, how: How<'_>) -> Result<String, N
             },
             secrets,
             source: secrets.source(user.name.as_bytes()).unwrap_or(SecretSource::Proved(0)),
-            tls: how.tls.then_some(&connector),
+            tls: how.tls.then_some((&connector, &LegTls::Nameless)),
             limit: Duration::from_secs(20),
         };
         let mut opened = login_as(greeted, &wanted).await?;

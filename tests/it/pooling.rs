@@ -3,6 +3,7 @@
 mod accounts;
 mod changes_of_user;
 mod crowds;
+mod doors;
 mod ended_pins;
 mod endings;
 mod failover;

@@ -1,16 +1,18 @@
 //! Which sessions may have the same connection.
 
+use crate::net::certificates::LegTls;
 use crate::protocol::capabilities::Capabilities;
+use crate::protocol::user_name::UserName;
 
-/// Sessions with equal keys may have the same connection, one after the other.
+/// What tells which sessions may have the same connection, one after the other: all that the server judges a login by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PoolKey {
     /// The account's user name. The server sees the proxy's host for all.
-    pub user: Box<[u8]>,
+    pub user: UserName,
     /// What was agreed upon, but for what the proxy makes equal.
     pub capabilities: Capabilities,
-    /// The connection is encrypted.
-    pub tls: bool,
+    /// How the connection is encrypted.
+    pub tls: LegTls,
 }
 
 /// What the proxy makes equal on each connection, or keeps from the server.
@@ -26,13 +28,18 @@ const MADE_EQUAL: Capabilities = Capabilities(
 
 impl PoolKey {
     /// Of a session of this account that speaks `capabilities`.
-    pub fn new(user: &[u8], capabilities: Capabilities, tls: bool) -> Self {
-        Self { user: user.into(), capabilities: capabilities.without(MADE_EQUAL), tls }
+    pub fn new(user: UserName, capabilities: Capabilities, tls: LegTls) -> Self {
+        Self { user, capabilities: capabilities.without(MADE_EQUAL), tls }
     }
 
     /// Of the same session as another account.
     #[must_use]
-    pub fn of_user(&self, user: Box<[u8]>) -> Self {
+    pub fn of_user(&self, user: UserName) -> Self {
         Self { user, ..self.clone() }
+    }
+
+    /// Whether sessions with these keys may have the same connection.
+    pub fn suits(&self, other: &Self) -> bool {
+        self.user.certain().is_some() && self == other
     }
 }

@@ -27,6 +27,10 @@ use super::session_state::SessionState;
 use crate::clock;
 use crate::metrics::Metrics;
 use crate::mutants;
+use crate::protocol::user_name::UserName;
+
+/// Between two times at which connections are closed because accounts have changed: a client can cause that.
+const RETIRE_PAUSE: Duration = Duration::from_secs(1);
 
 /// Limits of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,6 +117,10 @@ struct PoolState {
     queue: VecDeque<PoolWaiter>,
     holders: HashMap<u64, Arc<PoolHolder>>,
     next: u64,
+    /// Connections from before have the privileges of accounts that have changed: no other session gets one.
+    retired_before: Duration,
+    /// Accounts have changed since then.
+    accounts_changed: bool,
 }
 
 /// One pool. Copies speak of the same.
@@ -180,9 +188,9 @@ impl Pool {
     }
 
     /// A free connection of this account, if there is one.
-    pub fn take_free(&self, user: &[u8]) -> Option<DetachedBackend> {
+    pub fn take_free(&self, user: &UserName) -> Option<DetachedBackend> {
         let mut state = self.0.state.lock();
-        let at = state.free.iter().rposition(|backend| *backend.key().user == *user)?;
+        let at = state.free.iter().rposition(|backend| backend.key().user == *user)?;
         let backend = state.free.remove(at);
         self.0.show(&state);
         Some(backend)
@@ -194,7 +202,9 @@ impl Pool {
         loop {
             let mut state = self.0.state.lock();
             let over = state.open > self.0.limits.size;
-            let old = backend.as_ref().is_some_and(|b| b.is_left() || self.0.is_old(b));
+            let old = backend.as_ref().is_some_and(|b| {
+                b.is_left() || self.0.is_old(b) || is_alone(b) || state.has_retired(b)
+            });
             if over || old {
                 break;
             }
@@ -255,6 +265,7 @@ impl Pool {
             let (old, young) =
                 std::mem::take(&mut state.free).into_iter().partition(|b| self.0.is_old(b));
             state.free = young;
+            let retired = state.retire(now);
             // A session may no longer need its connection though it has done nothing: another login has shown how
             // connections are opened.
             let wanted = !state.queue.is_empty();
@@ -267,8 +278,19 @@ impl Pool {
             self.0.show(&state);
             drop(state);
             let old: Vec<DetachedBackend> = old;
-            drop(old);
+            drop((old, retired));
         }
+    }
+
+    /// Accounts have changed, or their privileges. A connection has those of its login.
+    pub fn accounts_changed(&self) {
+        let mut state = self.0.state.lock();
+        state.accounts_changed = true;
+        let retired = state.retire(clock::now());
+        self.0.show(&state);
+        drop(state);
+        tracing::debug!(closed = retired.len(), "accounts have changed");
+        drop(retired);
     }
 
     /// Closes free connections that do not lead to the writer.
@@ -333,6 +355,19 @@ impl PoolState {
         if room && first == last { None } else { first }
     }
 
+    /// Free connections from before accounts have changed, to be closed; none if others were a short time ago.
+    fn retire(&mut self, now: Duration) -> Vec<DetachedBackend> {
+        if !self.accounts_changed || now.saturating_sub(self.retired_before) < RETIRE_PAUSE {
+            return Vec::new();
+        }
+        (self.accounts_changed, self.retired_before) = (false, now);
+        self.free.extract_if(.., |backend| backend.opened() < now).collect()
+    }
+
+    fn has_retired(&self, backend: &DetachedBackend) -> bool {
+        backend.opened() < self.retired_before
+    }
+
     /// So many free connections, those that were used longest ago, to be closed.
     fn evict(&mut self, count: usize) -> Vec<DetachedBackend> {
         self.free.drain(..count.min(self.free.len())).collect()
@@ -347,10 +382,15 @@ impl PoolState {
     }
 }
 
+/// Whether no other session may have the connection: only the server can tell whose it is.
+fn is_alone(backend: &DetachedBackend) -> bool {
+    backend.key().user.certain().is_none()
+}
+
 /// A connection that was given back is not fresh.
 fn suits(backend: &DetachedBackend, key: &PoolKey, wish: Wish) -> bool {
     !wish.fresh
         && !backend.is_left()
-        && **backend.key() == *key
+        && key.suits(backend.key())
         && (!wish.schemaless || backend.is_schemaless())
 }

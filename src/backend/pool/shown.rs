@@ -23,13 +23,13 @@ impl Pool {
         let mut accounts: BTreeMap<Vec<u8>, PoolAccount> = BTreeMap::new();
         let state = self.0.state.lock();
         for backend in &state.free {
-            accounts.entry(backend.key().user.to_vec()).or_default().free += 1;
+            accounts.entry(backend.key().user.bytes().to_vec()).or_default().free += 1;
         }
         for waiter in state.queue.iter().filter(|waiter| !waiter.to.is_closed()) {
-            accounts.entry(waiter.key.user.to_vec()).or_default().waiting += 1;
+            accounts.entry(waiter.key.user.bytes().to_vec()).or_default().waiting += 1;
         }
         for holder in state.holders.values() {
-            let account = accounts.entry(holder.key.user.to_vec()).or_default();
+            let account = accounts.entry(holder.key.user.bytes().to_vec()).or_default();
             account.held += 1;
             for reason in holder.reasons.lock().iter() {
                 *account.pinned.entry(reason).or_default() += 1;

@@ -8,7 +8,7 @@ use crate::backend::learned::LearnedSecrets;
 use crate::backend::login_as::{NotOpened, OpenAs, OpenedAs, login_as};
 use crate::config::tls::BackendMode;
 use crate::config::{Config, GivenUser};
-use crate::net::certificates::Connector;
+use crate::net::certificates::{Connector, LegTls};
 use crate::protocol::account_login::AccountLogin;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::Command;
@@ -79,7 +79,7 @@ async fn log_in(config: &Config, secrets: &LearnedSecrets, user: &GivenUser) -> 
         },
         secrets,
         source: secrets.source(user.name.as_bytes()).ok_or("its password is not known")?,
-        tls: connector.as_ref(),
+        tls: connector.as_ref().map(|connector| (connector, &LegTls::Nameless)),
         limit: config.login_timeout,
     };
     let OpenedAs { mut leg, .. } = login_as(greeted, &wanted).await.map_err(|e| advice(&e))?;

@@ -279,7 +279,7 @@ async fn carry_out(cx: &mut CallContext<'_>, sent: &SentKill<'_>) -> Result<(), 
             return cx.send_client(&reply.bytes);
         }
     }
-    match rights_over(cx, &victim.shown.owner).await? {
+    match rights_over(cx, &victim.shown.user).await? {
         KillRights::Granted => {}
         KillRights::Refused => return cx.refuse(&codes::not_owner(own.0)),
     }

@@ -16,6 +16,7 @@ use crate::frontend::pooling::open::{NewConnection, open_as};
 use crate::frontend::shared::context::{Context, Shared};
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::packet;
+use crate::protocol::user_name::UserName;
 
 /// The first collation of a connection on which nothing is said: utf8mb4_general_ci.
 const COLLATION: u8 = 45;
@@ -29,18 +30,17 @@ pub(super) enum KillRights {
     Refused,
 }
 
-/// Whether this session may end those of `owner`, which is user@host.
+/// Whether this session may end those of this user.
 pub(super) async fn rights_over(
     cx: &mut CallContext<'_>,
-    owner: &[u8],
+    user: &UserName,
 ) -> Result<KillRights, CloseReason> {
-    let user = user_of(owner);
-    if user == user_of(cx.identity.owner()) {
+    if user.certain().is_some() && user == cx.identity.user() {
         return Ok(KillRights::Granted);
     }
     let Some(shared) = cx.context.shared.clone() else { return Ok(KillRights::Refused) };
     let Some(own) = cx.server.pool_key() else { return Ok(KillRights::Refused) };
-    let key = Arc::new(own.of_user(user.into()));
+    let key = Arc::new(own.of_user(user.clone()));
     let (context, capabilities) = (cx.context, cx.capabilities());
     let Some(idle) = idle_connection(context, &shared, &key, capabilities).await else {
         return Ok(KillRights::Refused);
@@ -50,10 +50,6 @@ pub(super) async fn rights_over(
     let reply = cx.exchange(&question).await?;
     shared.pool.give(idle);
     Ok(if reply.is_error() { KillRights::Refused } else { KillRights::Granted })
-}
-
-fn user_of(owner: &[u8]) -> &[u8] {
-    owner.iter().rposition(|byte| *byte == b'@').map_or(owner, |at| &owner[..at])
 }
 
 /// A connection of this account that works for no session: a free one, or another one beside all of the pool's.

@@ -20,9 +20,8 @@ impl Link {
             backend.note_schema();
         }
         seat.change_user(ChangedAccount {
-            user: change.user.into(),
-            // A login has room for one byte.
-            collation: change.collation.and_then(|collation| u8::try_from(collation).ok()),
+            user: change.user_name(seat.flavour),
+            collation: change.collation_of_login(),
             schema: schema.map(Into::into),
         });
     }

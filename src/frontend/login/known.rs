@@ -16,6 +16,7 @@ use crate::backend::admissions::{Admission, KnownGreeting};
 use crate::clock;
 use crate::frontend::shared::context::{Context, Shared};
 use crate::frontend::shared::leg_options::Hops;
+use crate::net::certificates::LegTls;
 use crate::protocol::auth::Method;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::frame::{HEADER, put_frame};
@@ -94,14 +95,15 @@ impl OwnGreeting {
         login: &'a Login<'a>,
         client: &LoginClient,
         context: &Context,
-    ) -> Option<(&'a Login<'a>, bool, Admission)> {
+    ) -> Option<(&'a Login<'a>, LegTls, Admission)> {
         let Shared { secrets, .. } = context.shared.as_ref()?;
         let offered = self.known.greeting.capabilities;
         let hops = Hops::asked(&context.config, &client.leg, client.peer, offered);
-        let tls = hops.has(Capabilities::SSL);
+        let tls = context.hops.leg_tls(hops, &client.leg);
+        let shape = shape(login, tls.clone(), self.known.greeting.flavour)?;
         let answer = (&self.nonce[..], login.proof);
         let ttl = context.config.pooling.login_check_ttl;
-        let admission = secrets.admit(&shape(login, tls), login.plugin, answer, ttl)?;
+        let admission = secrets.admit(&shape, login.plugin, answer, ttl)?;
         Some((login, tls, admission))
     }
 
@@ -109,7 +111,7 @@ impl OwnGreeting {
         self,
         mut client: LoginClient,
         login: &Login<'_>,
-        (tls, admission): (bool, Admission),
+        (tls, admission): (LegTls, Admission),
         context: &Context,
     ) -> Option<Authenticated> {
         let Admission { ok, values } = admission;
@@ -138,11 +140,11 @@ impl OwnGreeting {
                 .capabilities
                 .without(Capabilities::HOPS)
                 .both(greeting.capabilities),
-            standing: LoginStanding::Known { values, tls },
-            greeting,
+            standing: LoginStanding::Known { values },
             opened: clock::now(),
-            account: account(login, context.engine.lease().proxy()),
             owner: owner(login.user, client.peer),
+            account: account(login, greeting.flavour, tls, context.engine.lease().proxy()),
+            greeting,
             who: None,
             method: Method { plugin: login.plugin.to_vec(), nonce: self.nonce },
             ok: frame,
@@ -166,8 +168,10 @@ impl OwnGreeting {
         // Such an old client cannot be asked again. Its answer is no proof to the server, unless it has proved the
         // password that is known.
         let Shared { secrets, .. } = context.shared.as_ref()?;
-        secrets.recognise(login.user, login.plugin, &self.nonce, login.proof)?;
-        let proof = secrets.proof_for(login.user, login.plugin, nonce)?;
+        let user = login.user_name(self.known.greeting.flavour);
+        let user = user.certain()?;
+        secrets.recognise(user, login.plugin, &self.nonce, login.proof)?;
+        let proof = secrets.proof_for(user, login.plugin, nonce)?;
         with_proof(answer, &proof, None)
     }
 }

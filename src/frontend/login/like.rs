@@ -7,10 +7,12 @@ use tokio::time::Instant;
 use crate::backend::admissions::{JudgedLogin, KnownGreeting, LoginShape, Round};
 use crate::frontend::shared::context::Context;
 use crate::lock::codes::of_server;
+use crate::net::certificates::LegTls;
 use crate::protocol::auth::Method;
 use crate::protocol::frame::HEADER;
 use crate::protocol::handshake::Login;
 use crate::protocol::recover::Scheme;
+use crate::types::Flavour;
 
 /// After the header and the 0xff of an error: its number, and a mark before its SQLSTATE.
 const MARK: usize = HEADER + 3;
@@ -32,28 +34,33 @@ impl Asking {
     }
 }
 
-/// What makes a login like another one; `tls`: the server's leg is encrypted.
-pub(super) fn shape(login: &Login<'_>, tls: bool) -> LoginShape {
-    LoginShape {
-        user: login.user.into(),
+/// What makes a login like another one, with a leg to the server that is encrypted so. `None`: only the server can tell
+/// whose it is.
+pub(super) fn shape(login: &Login<'_>, tls: LegTls, flavour: Flavour) -> Option<LoginShape> {
+    let user = login.user_name(flavour);
+    user.certain()?;
+    Some(LoginShape {
+        user,
         capabilities: login.capabilities,
         collation: login.collation,
         schema: login.database.into(),
         tls,
-    }
+    })
 }
 
-/// A login that the server has accepted by a password that is known. `None`: no answer to a nonce proves it.
+/// A login that the server has accepted by a password that is known. `None`: no answer to a nonce proves it, or it is like
+/// no other.
 pub(super) fn judged(
     login: &Login<'_>,
-    tls: bool,
+    tls: LegTls,
     method: &Method,
     (ok, greeting): (&[u8], KnownGreeting),
     Asking { at: asked, round }: Asking,
 ) -> Option<Box<JudgedLogin>> {
     Scheme::of_plugin(&method.plugin)?;
     let (plugin, ok) = (method.plugin.clone(), ok.get(HEADER..)?.to_vec());
-    let (shape, greeting) = (shape(login, tls), Arc::new(greeting));
+    let shape = shape(login, tls, greeting.greeting.flavour)?;
+    let greeting = Arc::new(greeting);
     Some(Box::new(JudgedLogin { shape, plugin, ok, greeting, asked, round }))
 }
 

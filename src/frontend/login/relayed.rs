@@ -23,6 +23,7 @@ use crate::frontend::shared::leg_options::Hops;
 use crate::frontend::shared::registry::SessionNumber;
 use crate::frontend::shared::turned_away::TurnedAway;
 use crate::lock::codes;
+use crate::net::certificates::LegTls;
 use crate::net::leg::Leg;
 use crate::net::peer::Peer;
 use crate::observe::event::StatementUser;
@@ -82,8 +83,6 @@ pub enum LoginStanding {
     Known {
         /// What the server has answered about that one.
         values: LoginValues,
-        /// Its connections are encrypted.
-        tls: bool,
     },
 }
 
@@ -238,8 +237,9 @@ async fn authenticated(
         deadline,
         Method { plugin: greeting.plugin.clone(), nonce: greeting.nonce.clone() },
     );
-    if let Some(Shared { secrets, .. }) = &context.shared {
-        exchange = exchange.teaching(Learning { secrets, user: login.user });
+    let user = login.user_name(greeting.flavour);
+    if let Some((Shared { secrets, .. }, user)) = context.shared.as_ref().zip(user.certain()) {
+        exchange = exchange.teaching(Learning { secrets, user });
     }
     let verdict = exchange.decide(login, packet).await;
     let refused = match &verdict {
@@ -261,8 +261,8 @@ async fn authenticated(
         None => ok,
     };
     let seen = KnownGreeting { frame, greeting: greeting.clone() };
-    let (asking, tls) = (asking.filter(|_| known), hops.has(Capabilities::SSL));
-    let judged = asking.and_then(|asking| judged(login, tls, &method, (&ok, seen), asking));
+    let (asking, tls) = (asking.filter(|_| known), context.hops.leg_tls(hops, &client.leg));
+    let judged = asking.and_then(|asking| judged(login, tls.clone(), &method, (&ok, seen), asking));
     if let Err(e) = compress(&mut client.leg, &ok, &mut server, hops, login, context) {
         tracing::debug!(%peer, error = %e, "a client left during its login");
         return Err(RefusedLogin { client, refusal: TurnedAway::silent("left_before_login") });
@@ -272,10 +272,10 @@ async fn authenticated(
         client: client.leg,
         peer,
         standing: LoginStanding::Asked { server, to, judged },
+        account: account(login, greeting.flavour, tls, incarnation),
         greeting,
         opened,
         capabilities: login.capabilities.without(Capabilities::HOPS).both(offered),
-        account: account(login, incarnation),
         owner: owner(login.user, peer),
         who,
         method,
@@ -289,10 +289,16 @@ fn learn(login: &Login<'_>, proven: &Proven, context: &Context) -> bool {
 }
 
 /// What further connections for a session are opened with; `tag` is what its own carries.
-pub(super) fn account(login: &Login<'_>, tag: Option<ProxyId>) -> LoginAccount {
+pub(super) fn account(
+    login: &Login<'_>,
+    flavour: Flavour,
+    tls: LegTls,
+    tag: Option<ProxyId>,
+) -> LoginAccount {
     LoginAccount {
         tag,
-        user: login.user.into(),
+        user: login.user_name(flavour),
+        tls,
         collation: login.collation,
         schema: Some(login.database).filter(|name| !name.is_empty()).map(Into::into),
     }

@@ -9,19 +9,27 @@ use super::named::NamedTexts;
 use super::open::NewConnection;
 use super::pins::{Pin, Pins};
 use super::seat::Seat;
+use crate::backend::learned::LearnedSecrets;
+use crate::backend::pool::PoolKey;
 use crate::backend::session_state::SessionState;
 use crate::engine::shared::current_backend::Reuse;
 use crate::mutants::{self, Mutant};
+use crate::protocol::user_name::UserName;
 use crate::types::Flavour;
 
 /// An account that a session has changed to.
 pub(crate) struct ChangedAccount {
     /// Its user name.
-    pub user: Box<[u8]>,
+    pub user: UserName,
     /// The first collation; `None`: as before.
     pub collation: Option<u8>,
     /// The default schema.
     pub schema: Option<Box<[u8]>>,
+}
+
+/// Whether another connection can be opened for a session with this key.
+pub(super) fn is_known(key: &PoolKey, secrets: &LearnedSecrets) -> bool {
+    key.user.certain().is_some_and(|user| secrets.knows(user))
 }
 
 impl Seat {
@@ -33,7 +41,7 @@ impl Seat {
 
     /// Whether more connections can be opened for the account: another login may have taught how.
     pub(crate) fn look_at_secrets(&mut self) {
-        if self.pins.has(Pin::Auth) && !self.borrows_role && self.secrets.knows(&self.key.user) {
+        if self.pins.has(Pin::Auth) && !self.borrows_role && is_known(&self.key, &self.secrets) {
             self.pins.remove(Pin::Auth);
         }
     }
@@ -50,7 +58,8 @@ impl Seat {
     /// The session has started again as this account, on the connection that it has.
     pub(crate) fn change_user(&mut self, account: ChangedAccount) {
         let ChangedAccount { user, collation, schema } = account;
-        if *self.key.user != *user {
+        // Whether an uncertain one is the same, only the server knows.
+        if self.key.user != user || user.certain().is_none() {
             self.foreign = true;
             let of_user = Arc::new(self.key.of_user(user));
             self.key = mutants::or(Mutant::LendAcrossAccounts, of_user, Arc::clone(&self.key));
@@ -65,7 +74,7 @@ impl Seat {
         self.show_statements();
         self.named = NamedTexts::default();
         self.borrows_role = false;
-        if !self.secrets.knows(&self.key.user) {
+        if !is_known(&self.key, &self.secrets) {
             self.pins.add(Pin::Auth);
         }
         self.take_hold();

@@ -1,6 +1,8 @@
 //! Statements under way that change what the proxy knows of the server, not of the session.
 
+use super::lost::is_single;
 use crate::backend::learned::LearnedSecrets;
+use crate::backend::pool::Pool;
 use crate::frontend::shared::programs::KnownPrograms;
 use crate::sql::session::effects::{Mark, SessionEffects};
 
@@ -9,25 +11,42 @@ use crate::sql::session::effects::{Mark, SessionEffects};
 pub(super) struct Changes {
     /// Stored programs.
     programs: bool,
-    /// Accounts, their passwords or rights.
+    /// What logins get.
     accounts: bool,
+    /// Accounts or their privileges, which connections keep from their login.
+    privileges: bool,
+    /// Nothing but one statement is under way: its error says that nothing has changed.
+    single: bool,
 }
 
 impl Changes {
     /// A statement is about to run, or to be prepared. A login that is judged meanwhile may be judged by the old account.
-    pub(super) fn note(&mut self, effects: &SessionEffects, secrets: &LearnedSecrets) {
+    pub(super) fn note(&mut self, effects: &SessionEffects, text: &[u8], secrets: &LearnedSecrets) {
         self.programs |= effects.has(Mark::ChangesRoutines);
-        if effects.has(Mark::Accounts) {
+        let privileges = effects.has(Mark::Privileges);
+        if privileges {
+            self.single = !self.privileges && is_single(text);
+            self.privileges = true;
+        }
+        if privileges || effects.has(Mark::Accounts) {
             self.accounts = true;
             secrets.admissions().clear();
         }
     }
 
-    /// It has ended. Returns whether stored programs have changed.
-    pub(super) fn end(&mut self, programs: &KnownPrograms, secrets: &LearnedSecrets) -> bool {
-        let Self { programs: changed, accounts } = std::mem::take(self);
+    /// It has ended, well or with an error. Returns whether stored programs have changed.
+    pub(super) fn end(
+        &mut self,
+        well: bool,
+        programs: &KnownPrograms,
+        (secrets, pool): (&LearnedSecrets, &Pool),
+    ) -> bool {
+        let Self { programs: changed, accounts, privileges, single } = std::mem::take(self);
         if accounts {
             secrets.admissions().clear();
+        }
+        if privileges && (well || !single) {
+            pool.accounts_changed();
         }
         if changed {
             programs.are_stale();

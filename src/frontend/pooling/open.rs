@@ -11,6 +11,7 @@ use crate::backend::learned::LearnedSecrets;
 use crate::backend::login_as::{NotOpened, OpenAs, OpenedAs, login_as};
 use crate::backend::pool::{Permit, PoolKey};
 use crate::frontend::shared::context::Context;
+use crate::net::certificates::LegTls;
 use crate::protocol::account_login::AccountLogin;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::handshake::tagged_attributes;
@@ -38,11 +39,11 @@ pub(crate) async fn open_as(
     client: Capabilities,
     permit: Permit,
 ) -> Result<Backend, String> {
-    let (user, secrets) = (&opening.key.user, opening.secrets);
+    let nothing = || NotOpened::NothingKnown.to_string();
+    let (user, secrets) = (opening.key.user.certain().ok_or_else(nothing)?, opening.secrets);
     // Where one secret is refused, another one may be known.
     let mut others = 1;
     let opened = loop {
-        let nothing = || NotOpened::NothingKnown.to_string();
         let source = secrets.source(user).ok_or_else(nothing)?;
         match log_in_with(context, opening, client, source).await {
             Ok(opened) => {
@@ -88,10 +89,10 @@ async fn log_in_with(
     let tag = context.engine.lease().proxy();
     let attributes = tagged_attributes(&[], tag.unwrap_or(ProxyId(0)).to_string().as_bytes());
     let asked = client.without(Capabilities::HOPS).with(Capabilities::SESSION_TRACK);
-    let connector = context.hops.connector().filter(|_| opening.key.tls);
+    let connector = context.hops.connector().filter(|_| opening.key.tls != LegTls::Off);
     let wanted = OpenAs {
         login: AccountLogin {
-            user: &opening.key.user,
+            user: opening.key.user.bytes(),
             capabilities: asked,
             collation: opening.collation,
             // It is selected with the rest of the state: it may be gone.
@@ -100,7 +101,7 @@ async fn log_in_with(
         },
         secrets: opening.secrets,
         source,
-        tls: connector.map(AsRef::as_ref),
+        tls: connector.map(|connector| (&**connector, &opening.key.tls)),
         limit: config.login_timeout,
     };
     login_as(greeted, &wanted).await

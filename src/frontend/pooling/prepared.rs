@@ -112,7 +112,7 @@ impl Seat {
         self.metrics.pool_statements_tied.inc();
         if follows == Follows::TooMany && !std::mem::replace(&mut self.told_of_many, true) {
             tracing::warn!(
-                user = %String::from_utf8_lossy(&self.key.user),
+                user = %String::from_utf8_lossy(self.key.user.bytes()),
                 "a session keeps its connection: it has more prepared statements than can follow it; its client \
                  should close them"
             );

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::account::is_known;
 use super::audit_notes::AuditNotes;
 use super::bound::reads_variables;
 use super::capture::Doubts;
@@ -162,7 +163,7 @@ impl Seat {
         let SeatOf { secrets, programs, audits, state, current, nudge, .. } = of;
         let SeatOf { goes_on, handover, metrics, .. } = of;
         let mut pins = Pins::default();
-        if !secrets.knows(&key.user) {
+        if !is_known(&key, &secrets) {
             pins.add(Pin::Auth);
         }
         let doubts = Doubts::at_login(flavour).of_client(key.capabilities);
@@ -236,8 +237,11 @@ impl Seat {
         let tracks = self.tracks;
         self.leaves_reports |= tracks && has(Mark::TrackSetting) && !self.pins.has(Pin::Tracking);
         self.pins.take_marks(effects.marks);
+        // From here on it may be another account's.
+        self.foreign |= has(Mark::SessionUser);
+        self.borrows_role |= has(Mark::SessionUser);
         self.note_for_audit(text, effects);
-        self.changes.note(effects, &self.secrets);
+        self.changes.note(effects, text, &self.secrets);
         self.doubts.role |= has(Mark::Role);
         self.doubts.login &= !has(Mark::Role);
         let told =
@@ -332,10 +336,11 @@ impl Seat {
 
     /// A response to the client has ended.
     pub(crate) fn note_ending(&mut self, ending: Ending) {
-        if self.changes.end(&self.programs, &self.secrets) {
+        let well = !ending.is_error();
+        if self.changes.end(well, &self.programs, (&self.secrets, &self.pool)) {
             self.note_programs_changed();
         }
-        self.note_created(!ending.is_error());
+        self.note_created(well);
         match ending {
             Ending::Ok { warnings: 1.., .. } | Ending::Err { .. } => {
                 self.note_diagnostics();

@@ -10,7 +10,9 @@ use crate::config::OnLoss;
 use crate::engine::handle::{EventSender, SessionEvent};
 use crate::engine::shared::current_backend::CurrentBackend;
 use crate::frontend::shared::context::{Context, Shared};
+use crate::net::certificates::LegTls;
 use crate::protocol::capabilities::Capabilities;
+use crate::protocol::user_name::UserName;
 use crate::sql::lexer::dialect::Dialect;
 use crate::types::{Flavour, ProxyId};
 
@@ -20,7 +22,9 @@ pub struct LoginAccount {
     /// The incarnation that the server's connection was tagged with.
     pub tag: Option<ProxyId>,
     /// The account's user name.
-    pub user: Box<[u8]>,
+    pub user: UserName,
+    /// How the server's leg is encrypted.
+    pub tls: LegTls,
     /// The first collation.
     pub collation: u8,
     /// The default schema.
@@ -35,8 +39,6 @@ pub(crate) struct SeatedAt<'a> {
     pub flavour: Flavour,
     /// The server's version.
     pub version: u32,
-    /// The server's leg is encrypted.
-    pub tls: bool,
     pub current: &'a CurrentBackend,
     pub events: &'a EventSender,
     pub context: &'a Context,
@@ -55,9 +57,8 @@ pub(crate) fn seated(
     };
     let (capabilities, tag) = (server.capabilities(), account.tag);
     let (flavour, version) = (server.flavour(), server.version());
-    let tls = server.leg().tls().is_some();
     let schemaless = account.schema.is_none();
-    let at = SeatedAt { capabilities, flavour, version, tls, current, events, context };
+    let at = SeatedAt { capabilities, flavour, version, current, events, context };
     let seat = seat(account, shared, at);
     let key = Arc::clone(&seat.key);
     let server = server.shared(key, capabilities, schemaless, tag, shared.pool.adopt());
@@ -71,9 +72,9 @@ pub(crate) fn unseated(account: LoginAccount, at: SeatedAt<'_>) -> Option<Seat> 
 }
 
 fn seat(account: LoginAccount, shared: &Shared, at: SeatedAt<'_>) -> Seat {
-    let SeatedAt { capabilities, flavour, version, tls, current, events, context } = at;
+    let SeatedAt { capabilities, flavour, version, current, events, context } = at;
     let Shared { pool, secrets, programs, audits } = shared;
-    let LoginAccount { user, collation, schema, .. } = account;
+    let LoginAccount { user, tls, collation, schema, .. } = account;
     let events = events.clone();
     let nudge = Arc::new(move || {
         // A session that has just ended no longer listens.
@@ -82,7 +83,7 @@ fn seat(account: LoginAccount, shared: &Shared, at: SeatedAt<'_>) -> Seat {
     let several = capabilities.has(Capabilities::MULTI_STATEMENTS);
     Seat::new(SeatOf {
         pool: pool.clone(),
-        key: Arc::new(PoolKey::new(&user, capabilities, tls)),
+        key: Arc::new(PoolKey::new(user, capabilities, tls)),
         flavour,
         dialect: Dialect::by_default(flavour, version),
         collation,

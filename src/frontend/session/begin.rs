@@ -42,9 +42,9 @@ pub(super) fn begin(
             }
             Begun { link, judged }
         }
-        LoginStanding::Known { values, tls } => {
+        LoginStanding::Known { values } => {
             let (flavour, version) = (greeting.flavour, greeting.version_number());
-            let at = SeatedAt { capabilities, flavour, version, tls, current, events, context };
+            let at = SeatedAt { capabilities, flavour, version, current, events, context };
             let seat = unseated(account, at);
             let mut link = Link::new(client, None, capabilities, guard, context);
             link.learn_status(&login.ok);

@@ -13,6 +13,7 @@ use crate::frontend::shared::context::Shared;
 use crate::protocol::command::Command;
 use crate::protocol::frame::HEADER;
 use crate::protocol::handshake::{ChangeUser, tag};
+use crate::protocol::user_name::UserName;
 use crate::types::{ConnectionId, Flavour};
 
 impl Session {
@@ -43,10 +44,11 @@ impl Session {
             method,
         );
         let shared = self.context.shared.as_ref();
-        if let (Some(Shared { secrets, .. }), Some(change)) = (shared, &change) {
-            exchange = exchange
-                .teaching(Learning { secrets, user: change.user })
-                .knowing(self.identity.nonce());
+        let user = change.as_ref().map(|change| change.user_name(self.view.flavour()));
+        let user = user.as_ref().and_then(UserName::certain);
+        if let Some((Shared { secrets, .. }, user)) = shared.zip(user) {
+            let learning = Learning { secrets, user };
+            exchange = exchange.teaching(learning).knowing(self.identity.nonce());
         }
         let exchanged = async {
             let Some(change) = &change else {
@@ -63,10 +65,8 @@ impl Session {
             Ok(Verdict::Denied) | Err(Broken::Refused(_)) => None,
             Err(Broken::Io(_)) => return Err(CloseReason::Broken("a change of user broke off")),
         };
-        if let (Some(Shared { secrets, .. }), Some(proven), Some(change)) =
-            (shared, proven, &change)
-        {
-            secrets.learn(change.user, &proven);
+        if let (Some(Shared { secrets, .. }), Some(proven), Some(user)) = (shared, proven, user) {
+            secrets.learn(user, &proven);
         }
         self.begin_anew();
         if let Some(change) = change.as_ref().filter(|_| ok.is_some()) {
@@ -91,7 +91,8 @@ impl Session {
             ok
         };
         if let Some(change) = change {
-            self.identity.set_owner(owner(change.user, self.identity.peer()));
+            let owner = owner(change.user, self.identity.peer());
+            self.identity.set_owner(owner, change.user_name(self.view.flavour()));
             self.identity.show(self.link.is_encrypted());
         }
         self.link.reset_status();

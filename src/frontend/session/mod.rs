@@ -88,7 +88,8 @@ impl Session {
     ) -> Self {
         let Authenticated { peer, opened, capabilities, connection, .. } = login;
         let (flavour, version) = (login.greeting.flavour, login.greeting.version_number());
-        let (owner, method) = (Arc::clone(&login.owner), login.method.clone());
+        let owner = (Arc::clone(&login.owner), login.account.user.clone());
+        let method = login.method.clone();
         let purpose = match (context.config.mode, context.observer.clone().zip(login.who.clone())) {
             // At a replica there is no lock to be followed.
             _ if context.replicas.is_some() => None,

@@ -10,7 +10,7 @@ use crate::config::tls::{BackendMode, ClientCertificate, Offer};
 use crate::config::{Config, HostPort};
 use crate::lock::codes;
 use crate::net::certificate_expiry::Ends;
-use crate::net::certificates::{Acceptor, Connector, TlsError};
+use crate::net::certificates::{Acceptor, Behalf, Connector, LegTls, TlsError};
 use crate::net::compression::Compression;
 use crate::net::leg::Leg;
 use crate::net::peer::Peer;
@@ -162,6 +162,14 @@ impl Hops {
         config.backend_compression.with(tls).both(offered)
     }
 
+    /// How the server's leg of this client's session is encrypted, where the server is asked for `asked`.
+    pub fn leg_tls(&self, asked: Capabilities, client: &Leg) -> LegTls {
+        match self.connector.as_ref().filter(|_| asked.has(Capabilities::SSL)) {
+            Some(connector) => connector.of_client(client.tls()),
+            None => LegTls::Off,
+        }
+    }
+
     /// Encrypts the leg to this server. `login` is what follows.
     pub async fn encrypt_server(
         &self,
@@ -175,7 +183,8 @@ impl Hops {
             return Ok(());
         };
         let to = (greeting, backend.host.as_str());
-        let Err(e) = encrypt(connector, server, client.tls(), to, login).await else {
+        let behalf = client.tls().map_or(Behalf::Nobody, Behalf::Client);
+        let Err(e) = encrypt(connector, server, behalf, to, login).await else {
             return Ok(());
         };
         if let Some(Turn { left_out }) = self.failures.turn() {

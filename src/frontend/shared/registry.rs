@@ -16,6 +16,7 @@ use crate::engine::handle::{EventSender, SessionEvent};
 use crate::engine::shared::current_backend::CurrentBackend;
 use crate::net::peer::Peer;
 use crate::net::room::Room;
+use crate::protocol::user_name::UserName;
 use crate::types::{BackendId, ConnectionId, ProxyId};
 
 /// A session, for display.
@@ -29,6 +30,8 @@ pub struct SessionInfo {
     pub backend: CurrentBackend,
     /// user@host, as the server sees them.
     pub owner: Arc<[u8]>,
+    /// The user name by itself.
+    pub user: UserName,
     /// Where the client is.
     pub peer: Peer,
     /// Whether its bytes are encrypted on their way to the proxy.

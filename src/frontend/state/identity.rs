@@ -8,6 +8,7 @@ use super::super::shared::registry::{Entry, SessionInfo};
 use crate::engine::shared::current_backend::CurrentBackend;
 use crate::net::peer::Peer;
 use crate::protocol::auth::Method;
+use crate::protocol::user_name::UserName;
 use crate::types::ConnectionId;
 
 /// What a session is called: by itself, and by the server.
@@ -32,6 +33,7 @@ pub(crate) struct Identity {
     ids: SessionIds,
     /// user@host.
     owner: Arc<[u8]>,
+    user: UserName,
     cluster: Option<Arc<str>>,
     entry: Entry,
 }
@@ -43,12 +45,12 @@ impl Identity {
         method: Method,
         opened: Duration,
         ids: SessionIds,
-        owner: Arc<[u8]>,
+        (owner, user): (Arc<[u8]>, UserName),
         cluster: Option<Arc<str>>,
         entry: Entry,
     ) -> Self {
         let nonce = method.nonce.clone().into();
-        Self { peer, method, nonce, opened, ids, owner, cluster, entry }
+        Self { peer, method, nonce, opened, ids, owner, user, cluster, entry }
     }
 
     /// Where the client is.
@@ -92,8 +94,13 @@ impl Identity {
     }
 
     /// It is another user's session now.
-    pub(crate) fn set_owner(&mut self, owner: Arc<[u8]>) {
-        self.owner = owner;
+    pub(crate) fn set_owner(&mut self, owner: Arc<[u8]>, user: UserName) {
+        (self.owner, self.user) = (owner, user);
+    }
+
+    /// Its user name.
+    pub(crate) fn user(&self) -> &UserName {
+        &self.user
     }
 
     /// What the session does, as it says itself.
@@ -108,6 +115,7 @@ impl Identity {
             connection: self.ids.connection,
             backend: self.ids.backend.clone(),
             owner: Arc::clone(&self.owner),
+            user: self.user.clone(),
             peer: self.peer,
             tls,
             opened: self.opened,

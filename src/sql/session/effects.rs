@@ -46,8 +46,10 @@ pub enum Mark {
     ResourceGroup,
     /// SET SESSION AUTHORIZATION
     SessionUser,
-    /// Accounts, their passwords or privileges change, or what else a login gets.
+    /// What a login gets changes, or a password.
     Accounts,
+    /// The same, and accounts or their privileges.
+    Privileges,
     /// SET TRANSACTION for the next transaction, also by `@@` without a scope.
     OneShotTransaction,
     /// SQL_CALC_FOUND_ROWS
@@ -89,7 +91,7 @@ pub enum Mark {
 
 impl Mark {
     /// All of them, in the order of their bits.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 40] = [
         Self::LastInsertId,
         Self::Call,
         Self::Execute,
@@ -111,6 +113,7 @@ impl Mark {
         Self::ResourceGroup,
         Self::SessionUser,
         Self::Accounts,
+        Self::Privileges,
         Self::OneShotTransaction,
         Self::CalcFoundRows,
         Self::FoundRows,

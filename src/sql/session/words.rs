@@ -109,7 +109,7 @@ pub(super) fn mark_of_first(word: &[u8]) -> Option<Mark> {
         b"call" => Mark::Call,
         b"deallocate" => Mark::Deallocates,
         b"execute" => Mark::Execute,
-        b"grant" | b"revoke" => Mark::Accounts,
+        b"grant" | b"revoke" => Mark::Privileges,
         b"kill" => Mark::Kill,
         b"xa" => Mark::Xa,
         _ => return None,
@@ -174,7 +174,7 @@ pub(super) fn marks_after(word: &[u8]) -> &'static [(FirstWord, Mark)] {
             &[(First::Set, Mark::Accounts)]
         }
         b"prepare" => &[(First::Drop, Mark::Deallocates)],
-        b"privileges" => &[(First::Flush, Mark::Accounts)],
+        b"privileges" => &[(First::Flush, Mark::Privileges)],
         b"procedure" | b"function" | b"trigger" | b"event" | b"package" | b"library" | b"view" => {
             &[
                 (First::Create, Mark::ChangesRoutines),
@@ -187,8 +187,8 @@ pub(super) fn marks_after(word: &[u8]) -> &'static [(FirstWord, Mark)] {
         b"rename" => &[(First::AlterTable, Mark::ChangesRoutines)],
         b"resource" => &[(First::Set, Mark::ResourceGroup)],
         b"role" => &[
-            (First::Create, Mark::Accounts),
-            (First::Drop, Mark::Accounts),
+            (First::Create, Mark::Privileges),
+            (First::Drop, Mark::Privileges),
             (First::Set, Mark::Role),
         ],
         b"row_count" => &[(First::Get, Mark::RowCount)],
@@ -201,10 +201,10 @@ pub(super) fn marks_after(word: &[u8]) -> &'static [(FirstWord, Mark)] {
         ],
         b"temporary" => &[(First::Create, Mark::TemporaryTable), (First::Drop, Mark::DropsTable)],
         b"user" => &[
-            (First::Create, Mark::Accounts),
-            (First::Alter, Mark::Accounts),
-            (First::Drop, Mark::Accounts),
-            (First::Rename, Mark::Accounts),
+            (First::Create, Mark::Privileges),
+            (First::Alter, Mark::Privileges),
+            (First::Drop, Mark::Privileges),
+            (First::Rename, Mark::Privileges),
         ],
         _ => &[],
     }

@@ -38,6 +38,7 @@ use crate::protocol::capabilities::Capabilities;
 use crate::protocol::frame::HEADER;
 use crate::protocol::response::Ending;
 use crate::protocol::status::Status;
+use crate::protocol::user_name::UserName;
 use crate::servers::writer::Writer;
 use crate::types::{BackendId, Flavour, ProxyId};
 
@@ -112,7 +113,7 @@ impl Stage {
         let backend = BackendId(CONNECTION);
         let ids =
             SessionIds { connection: backend.as_session(), backend: CurrentBackend::of(backend) };
-        let owner = b"app@localhost"[..].into();
+        let owner = (b"app@localhost"[..].into(), UserName::of_login(b"app", None, flavour));
         let version = if flavour == Flavour::MySql { 80_400 } else { 101_100 };
         Self {
             server: ScriptedServer {

@@ -6,7 +6,7 @@ use tokio::net::{TcpListener, TcpStream};
 use super::*;
 use crate::backend::learned::LearnedSecrets;
 use crate::config::tls::{BackendMode, BackendTls, ClientCertificate, ClientTls, Offer};
-use crate::net::certificates::{Acceptor, Connector};
+use crate::net::certificates::{Acceptor, Behalf, Connector};
 use crate::net::leg::Leg;
 use crate::net::socket::Socket;
 use crate::protocol::auth::{encrypted_password, proof};
@@ -75,7 +75,7 @@ async fn encrypted() -> (Leg, Leg) {
     let connector = Connector::load(&tls, ["localhost"]).expect("no files");
     let begun = acceptor.begin().expect("a configuration");
     let (there, here) =
-        tokio::join!(connector.encrypt(&mut far, None, "localhost"), near.encrypt(begun));
+        tokio::join!(connector.encrypt(&mut far, Behalf::Nobody, "localhost"), near.encrypt(begun));
     there.expect("a handshake");
     here.expect("a handshake");
     (far, near)

@@ -1,5 +1,6 @@
 //! The login conversation: greeting, response, and the authentication plugins' exchanges.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use mysql_common::{crypto, scramble};
@@ -26,6 +27,8 @@ const CLEAR: &[u8] = b"mysql_clear_password";
 #[derive(Debug, Clone)]
 pub struct Account {
     pub user: String,
+    /// What is sent as the user's name, if that is no text.
+    pub raw_user: Option<Vec<u8>>,
     pub password: String,
     pub database: Option<String>,
     /// Capabilities asked for; the server's greeting may lack some.
@@ -38,6 +41,8 @@ pub struct Account {
     pub attributes: Vec<(String, String)>,
     /// What is wrapped around the connection.
     pub wrap: Wrap,
+    /// The files of a certificate and its key, which are shown if there is TLS.
+    pub certificate: Option<[PathBuf; 2]>,
     /// The first answer is the password in clear.
     pub clear_first: bool,
     /// A change of user by mysql_native_password is proved by the nonce of the login, whichever the server asks by:
@@ -52,6 +57,7 @@ impl Account {
     pub fn new(user: &str, password: &str) -> Self {
         Account {
             user: user.to_owned(),
+            raw_user: None,
             password: password.to_owned(),
             database: None,
             capabilities: super::capability::DEFAULT,
@@ -59,6 +65,7 @@ impl Account {
             collation: 45,
             attributes: vec![("program_name".to_owned(), "lockstead-tests".to_owned())],
             wrap: Wrap::default(),
+            certificate: None,
             clear_first: false,
             keeps_nonce: false,
             preamble: Vec::new(),
@@ -70,6 +77,10 @@ impl Account {
     pub fn by(self, library: &Library, flavour: Flavour) -> Self {
         let insists = *library != OWN;
         Account { capabilities: library.capabilities(flavour), insists, ..self }
+    }
+
+    fn user_bytes(&self) -> &[u8] {
+        self.raw_user.as_deref().unwrap_or(self.user.as_bytes())
     }
 
     fn attribute_bytes(&self) -> Vec<u8> {
@@ -180,7 +191,7 @@ pub fn log_in(frames: &mut Frames, account: &Account, patience: Duration) -> Log
     if wrap.tls {
         sent = frames.write(&response[..32], sequence);
         sequence = sequence.wrapping_add(1);
-        sent = sent.and_then(|n| frames.wrapped.encrypt().map(|()| n));
+        sent = sent.and_then(|n| frames.wrapped.encrypt(account.certificate.as_ref()).map(|()| n));
     }
     sent = sent.and_then(|_| frames.write(&response, sequence));
     let end = if sent.is_ok() {
@@ -204,7 +215,7 @@ pub fn handshake_response(account: &Account, greeting: &Greeting, capabilities: 
     out.push(account.collation.to_le_bytes()[0]);
     out.extend_from_slice(&[0; 19]);
     out.extend_from_slice(&extended.to_le_bytes()[4..]);
-    out.extend_from_slice(account.user.as_bytes());
+    out.extend_from_slice(account.user_bytes());
     out.push(0);
     let (plugin, proof) = if account.clear_first {
         (CLEAR.to_vec(), [account.password.as_bytes(), &[0]].concat())
@@ -230,7 +241,7 @@ pub fn handshake_response(account: &Account, greeting: &Greeting, capabilities: 
 
 /// The body of COM_CHANGE_USER after the command byte.
 pub fn change_user_body(account: &Account, greeting: &Greeting, capabilities: u64) -> Vec<u8> {
-    let mut out = account.user.as_bytes().to_vec();
+    let mut out = account.user_bytes().to_vec();
     out.push(0);
     let proof = proof(&greeting.plugin, &greeting.salt, account.password.as_bytes());
     out.push(u8::try_from(proof.len()).expect("a proof is short"));

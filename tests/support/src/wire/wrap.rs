@@ -6,12 +6,14 @@
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use rustls::ClientConnection;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 
 /// What is wanted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -42,15 +44,22 @@ impl Wrapped {
         Self { stream, tls: None, packing: None }
     }
 
-    /// Begins TLS, with whichever server answers.
-    pub fn encrypt(&mut self) -> io::Result<()> {
+    /// Begins TLS, with whichever server answers, and shows this certificate.
+    pub fn encrypt(&mut self, certificate: Option<&[PathBuf; 2]>) -> io::Result<()> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let config = rustls::ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .expect("versions")
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(TrustAny(provider)))
-            .with_no_client_auth();
+            .with_custom_certificate_verifier(Arc::new(TrustAny(provider)));
+        let config = match certificate {
+            Some([chain, key]) => {
+                let chain = CertificateDer::pem_file_iter(chain).and_then(Iterator::collect);
+                let key = PrivateKeyDer::from_pem_file(key).expect("a key");
+                config.with_client_auth_cert(chain.expect("certificates"), key).expect("a pair")
+            }
+            None => config.with_no_client_auth(),
+        };
         let name = ServerName::try_from("localhost").expect("a name");
         let mut tls = ClientConnection::new(Arc::new(config), name).map_err(io::Error::other)?;
         while tls.is_handshaking() {
