@@ -36,6 +36,9 @@ const NO_STATE: [&[u8]; 7] = [
     b"warning_count",
 ];
 
+/// What is set with a schema.
+const OF_SCHEMA: [&[u8]; 2] = [b"character_set_database", b"collation_database"];
+
 /// How long a session may be idle. At a login it is that of `interactive_timeout` for some clients.
 pub(crate) const WAIT_TIMEOUT: &[u8] = b"wait_timeout";
 
@@ -92,11 +95,11 @@ pub(crate) struct SessionState {
     names: Option<Box<[u8]>>,
     /// `collation_connection`, which servers do not report.
     pub collation: Option<Box<[u8]>>,
-    /// The default schema.
+    /// The default schema, in utf8mb4 unless it is in doubt.
     pub schema: Option<Box<[u8]>>,
     /// The server did not find it when the session came to its connection, which has none.
     pub schema_gone: bool,
-    /// The active roles as SET ROLE takes them.
+    /// The active roles as SET ROLE takes them, in utf8mb4.
     pub role: Option<Box<[u8]>>,
     /// User variables as expressions, by name.
     pub user_variables: BTreeMap<Box<[u8]>, Box<[u8]>>,
@@ -184,6 +187,10 @@ impl SessionState {
             SessionChange::Schema(name) => {
                 self.schema = Some(name.clone()).filter(|name| !name.is_empty());
                 self.schema_gone = false;
+                // They are the schema's own then, without a report.
+                for name in OF_SCHEMA {
+                    self.variables.remove(name);
+                }
             }
             SessionChange::Characteristics(text) => self.characteristics.clone_from(text),
             SessionChange::Something | SessionChange::Transaction(_) => {}
@@ -202,7 +209,13 @@ pub(crate) fn is_of_names(name: &[u8]) -> bool {
     matches!(name, b"character_set_client" | b"character_set_connection" | b"character_set_results")
 }
 
-/// Quotes a name for the server.
+/// Whether a text says the same in every character set that a client may have: swe7 has letters of its own in place of some
+/// signs of ASCII, and bytes beyond ASCII are others in each.
+pub(crate) fn is_plain(text: &[u8]) -> bool {
+    text.iter().all(|byte| matches!(byte, b' '..=b'?' | b'A'..=b'Z' | b'_' | b'a'..=b'z'))
+}
+
+/// Quotes a name for the server, which reads it as utf8mb4 unless it is plain.
 pub(crate) fn quoted(name: &[u8]) -> Vec<u8> {
     let mut out = vec![b'`'];
     for byte in name {
@@ -212,7 +225,7 @@ pub(crate) fn quoted(name: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The text for SET ROLE of what CURRENT_ROLE() says.
+/// The text for SET ROLE of what CURRENT_ROLE() says, in utf8mb4.
 pub(crate) fn role_text(current: Option<&[u8]>, flavour: Flavour) -> Box<[u8]> {
     match (current, flavour) {
         (None, _) => (*b"NONE").into(),

@@ -66,8 +66,13 @@ pub struct PreparedStatement {
 pub enum LastResult {
     /// So many rows were sent.
     Rows(u64),
-    /// So many rows were changed.
-    Changed(u64),
+    /// Rows were changed.
+    Changed {
+        /// So many, as the client is told.
+        rows: u64,
+        /// The first number in the text about it.
+        told: Option<u64>,
+    },
     /// An error.
     Failed,
 }
@@ -301,7 +306,7 @@ impl Cutter {
                 self.reported.warned |= ok.warnings() != 0;
                 self.reported.result = Some(match self.rows.take() {
                     Some(rows) => LastResult::Rows(rows),
-                    None => LastResult::Changed(ok.affected()),
+                    None => LastResult::Changed { rows: ok.affected(), told: ok.told() },
                 });
                 let status = self.current.1.status();
                 put_frame(out, frame.seq, &ok.with_status(status).for_client(&mut self.told));

@@ -82,6 +82,12 @@ impl<'a> OkPacket<'a> {
         self.affected
     }
 
+    /// The first number in the text about what was done.
+    pub fn told(&self) -> Option<u64> {
+        let mut numbers = self.info?.split(|b| !b.is_ascii_digit()).filter(|n| !n.is_empty());
+        std::str::from_utf8(numbers.next()?).ok()?.parse().ok()
+    }
+
     /// Warnings that the statement has left.
     pub fn warnings(&self) -> u16 {
         self.warnings

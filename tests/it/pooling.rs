@@ -8,6 +8,7 @@ mod ended_pins;
 mod endings;
 mod failover;
 mod failover_beside_native;
+mod fairness;
 mod fences;
 mod ground;
 mod idle;

@@ -2,22 +2,25 @@
 //!
 //! A session keeps the connection that it had last until another one needs it. So the pool knows the sessions
 //! that have one and do nothing with it, and asks the one that has been idle for longest when there is neither
-//! a free connection nor room for a new one. Waiting sessions are served in the order of their coming.
+//! a free connection nor room for a new one. Accounts take turns, and waiting sessions of one are served in the order of
+//! their coming. An account that has no connection gets one, whatever others have.
 
+mod accounts;
 mod holder;
 pub(super) mod key;
 pub(super) mod permit;
 pub mod shown;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval};
 
+use self::accounts::Accounts;
 use self::holder::PoolHolder;
 pub use self::key::PoolKey;
 pub use self::permit::Permit;
@@ -35,7 +38,8 @@ const RETIRE_PAUSE: Duration = Duration::from_secs(1);
 /// Limits of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PoolLimits {
-    /// Connections at most, in use or free. Logins that the server judges come on top.
+    /// Connections at most, in use or free. Logins that the server judges come on top, and one of each account that would
+    /// have none.
     pub size: usize,
     /// How long a session may keep a connection with which it does nothing.
     pub idle_keep: Duration,
@@ -108,13 +112,12 @@ struct PoolWaiter {
     to: oneshot::Sender<Lent>,
 }
 
-#[derive(Default)]
 struct PoolState {
     /// Connections that have a permit.
     open: usize,
     /// Free ones, the last used last.
     free: Vec<DetachedBackend>,
-    queue: VecDeque<PoolWaiter>,
+    accounts: Accounts<PoolWaiter>,
     holders: HashMap<u64, Arc<PoolHolder>>,
     next: u64,
     /// Connections from before have the privileges of accounts that have changed: no other session gets one.
@@ -138,27 +141,43 @@ struct PoolInner {
 impl Pool {
     /// An empty one.
     pub fn new(limits: PoolLimits, metrics: Arc<Metrics>) -> Self {
-        let (state, waiting) = (Mutex::default(), AtomicUsize::new(0));
+        let state = PoolState {
+            open: 0,
+            free: Vec::new(),
+            accounts: Accounts::new(),
+            holders: HashMap::new(),
+            next: 0,
+            retired_before: Duration::ZERO,
+            accounts_changed: false,
+        };
+        let (state, waiting) = (Mutex::new(state), AtomicUsize::new(0));
         Self(Arc::new(PoolInner { limits, state, waiting, metrics }))
     }
 
-    /// A permit for a connection that is open already: its session logged in on it.
-    pub fn adopt(&self) -> Permit {
-        let mut state = self.0.state.lock();
-        state.open += 1;
+    /// A permit for a connection of this account that is open already: its session logged in on it.
+    pub fn adopt(&self, key: &Arc<PoolKey>) -> Permit {
+        self.permit_on_top(self.0.state.lock(), key)
+    }
+
+    /// One more, for which free connections make room.
+    fn permit_on_top(&self, mut state: MutexGuard<'_, PoolState>, key: &Arc<PoolKey>) -> Permit {
+        state.begin(key.user.bytes());
         let over = state.open.saturating_sub(self.0.limits.size);
         let old = state.evict(over);
         self.0.show(&state);
         drop(state);
         drop(old);
-        self.permit()
+        self.permit(key)
     }
 
     /// A connection for a session of this account, best with this state on it.
     pub(crate) fn take(&self, key: &Arc<PoolKey>, wish: Wish, state: &SessionState) -> PoolTurn {
         let mut pool = self.0.state.lock();
-        pool.queue.retain(|waiter| !waiter.to.is_closed());
-        if pool.queue.is_empty() {
+        pool.accounts.retain(|waiter| !waiter.to.is_closed());
+        if pool.accounts.count(key.user.bytes()) == 0 {
+            return PoolTurn::Now(Lent::New(self.permit_on_top(pool, key)));
+        }
+        if pool.accounts.waiting() == 0 {
             let room = pool.open < self.0.limits.size;
             if let Some(at) = pool.suited(key, wish, state, room) {
                 let backend = pool.free.remove(at);
@@ -166,14 +185,14 @@ impl Pool {
                 return PoolTurn::Now(Lent::Open(Box::new(backend)));
             }
             if room {
-                pool.open += 1;
+                pool.begin(key.user.bytes());
                 self.0.show(&pool);
-                return PoolTurn::Now(Lent::New(self.permit()));
+                return PoolTurn::Now(Lent::New(self.permit(key)));
             }
         }
         let (to, turn) = oneshot::channel();
-        pool.queue.push_back(PoolWaiter { key: Arc::clone(key), wish, to });
-        self.0.waiting.store(pool.queue.len(), Ordering::SeqCst);
+        pool.accounts.wait(key.user.bytes(), PoolWaiter { key: Arc::clone(key), wish, to });
+        self.0.note_waiting(&pool);
         self.0.metrics.pool_waits.inc();
         // Of another account, or with a schema where none is wanted: it makes room.
         let over = (pool.open + 1).saturating_sub(self.0.limits.size);
@@ -199,37 +218,41 @@ impl Pool {
     /// Takes back a connection.
     pub fn give(&self, backend: DetachedBackend) {
         let mut backend = Some(backend);
-        loop {
+        while let Some(given) = backend.take() {
             let mut state = self.0.state.lock();
             let over = state.open > self.0.limits.size;
-            let old = backend.as_ref().is_some_and(|b| {
-                b.is_left() || self.0.is_old(b) || is_alone(b) || state.has_retired(b)
+            let old = given.is_left() || self.0.is_old(&given) || is_alone(&given);
+            if old || state.has_retired(&given) {
+                drop(state);
+                break;
+            }
+            let next = state.accounts.next(Some(given.key().user.bytes()));
+            // A connection too many stays if its account would have none.
+            let lends = next.is_some_and(|(_, waiter, others)| {
+                suits(&given, &waiter.key, waiter.wish) && (!over || others == 0)
             });
-            if over || old {
-                break;
-            }
-            let Some(waiter) = state.queue.pop_front() else {
-                state.free.extend(backend.take());
-                self.0.show(&state);
-                break;
-            };
-            self.0.waiting.store(state.queue.len(), Ordering::SeqCst);
-            let suits = backend.as_ref().is_some_and(|b| suits(b, &waiter.key, waiter.wish));
-            if !suits {
+            match next.map(|(user, ..)| user.to_vec()) {
+                None if !over => {
+                    state.free.push(given);
+                    self.0.show(&state);
+                }
+                Some(user) if lends => {
+                    let waiter = state.accounts.serve(&user);
+                    self.0.note_waiting(&state);
+                    drop(state);
+                    // If it has given up, the next one gets it.
+                    let sent = waiter.map(|waiter| waiter.to.send(Lent::Open(Box::new(given))));
+                    if let Some(Err(Lent::Open(back))) = sent {
+                        backend = Some(*back);
+                    }
+                }
                 // Its end makes room for one that suits.
-                state.queue.push_front(waiter);
-                self.0.waiting.store(state.queue.len(), Ordering::SeqCst);
-                break;
-            }
-            drop(state);
-            let Some(lent) = backend.take() else { break };
-            match waiter.to.send(Lent::Open(Box::new(lent))) {
-                // It has given up. The next one gets it.
-                Err(Lent::Open(back)) => backend = Some(*back),
-                Ok(()) | Err(Lent::New(_)) => break,
+                None | Some(_) => {
+                    drop(state);
+                    drop(given);
+                }
             }
         }
-        drop(backend);
     }
 
     /// Whether a session waits: others give back what they do not need right now.
@@ -237,10 +260,11 @@ impl Pool {
         self.0.waiting.load(Ordering::SeqCst) > 0
     }
 
-    /// Whether there are more connections than there may be: the next one that is free is closed.
-    pub fn is_over(&self) -> bool {
+    /// Whether there are more connections than there may be, and this account has others: the next one that is free is
+    /// closed.
+    pub fn is_over(&self, user: &[u8]) -> bool {
         let state = self.0.state.lock();
-        state.open > self.0.limits.size
+        state.open > self.0.limits.size && state.accounts.count(user) > 1
     }
 
     /// A session with this key has a connection. `nudge` asks for it.
@@ -268,7 +292,7 @@ impl Pool {
             let retired = state.retire(now);
             // A session may no longer need its connection though it has done nothing: another login has shown how
             // connections are opened.
-            let wanted = !state.queue.is_empty();
+            let wanted = state.accounts.waiting() > 0;
             for holder in state.holders.values() {
                 let idle = holder.idle_since().map(|since| now.saturating_sub(since));
                 if wanted || idle.is_some_and(|idle| idle >= self.0.limits.idle_keep) {
@@ -302,25 +326,31 @@ impl Pool {
         drop(left);
     }
 
-    fn permit(&self) -> Permit {
-        Permit::new(Arc::clone(&self.0) as Arc<dyn Permits>)
+    fn permit(&self, key: &Arc<PoolKey>) -> Permit {
+        Permit::new(Arc::clone(&self.0) as Arc<dyn Permits>, Arc::clone(key))
     }
 }
 
 impl Permits for PoolInner {
-    fn make_room(self: Arc<Self>) {
+    fn make_room(self: Arc<Self>, key: &PoolKey) {
         let mut state = self.state.lock();
         state.open = state.open.saturating_sub(1);
-        let next = if state.open < self.limits.size { state.queue.pop_front() } else { None };
-        if next.is_some() {
-            state.open += 1;
-            self.waiting.store(state.queue.len(), Ordering::SeqCst);
+        state.accounts.close(key.user.bytes());
+        let mut served = Vec::new();
+        while let Some((user, _, open)) = state.accounts.next(None)
+            && (state.open < self.limits.size || open == 0)
+        {
+            let user = user.to_vec();
+            let Some(waiter) = state.accounts.serve(&user) else { break };
+            state.begin(&user);
+            served.push(waiter);
         }
+        self.note_waiting(&state);
         self.show(&state);
         drop(state);
-        if let Some(waiter) = next {
+        for PoolWaiter { key, to, .. } in served {
             // Where it has given up, its permit makes room for the next one.
-            let _ = waiter.to.send(Lent::New(Permit::new(self)));
+            let _ = to.send(Lent::New(Permit::new(Arc::clone(&self) as Arc<dyn Permits>, key)));
         }
     }
 }
@@ -328,6 +358,10 @@ impl Permits for PoolInner {
 impl PoolInner {
     fn is_old(&self, backend: &DetachedBackend) -> bool {
         clock::now().saturating_sub(backend.opened()) > self.limits.lifetime
+    }
+
+    fn note_waiting(&self, state: &PoolState) {
+        self.waiting.store(state.accounts.waiting(), Ordering::SeqCst);
     }
 
     fn show(&self, state: &PoolState) {
@@ -339,6 +373,12 @@ impl PoolInner {
 }
 
 impl PoolState {
+    /// One more connection of this account.
+    fn begin(&mut self, user: &[u8]) {
+        self.open += 1;
+        self.accounts.open(user);
+    }
+
     /// The place of a free connection that suits: the one used last, best of those that have this state. `room`:
     /// another one could be opened.
     fn suited(&self, key: &PoolKey, wish: Wish, state: &SessionState, room: bool) -> Option<usize> {

@@ -3,24 +3,29 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::key::PoolKey;
+
 /// Gives the rights, and hears when one is not used any more.
 pub(super) trait Permits: Send + Sync {
-    /// A connection has ended.
-    fn make_room(self: Arc<Self>);
+    /// A connection has ended that was opened with this key.
+    fn make_room(self: Arc<Self>, key: &PoolKey);
 }
 
 /// Counts one connection as open for as long as it lives.
-pub struct Permit(Arc<dyn Permits>);
+pub struct Permit {
+    of: Arc<dyn Permits>,
+    key: Arc<PoolKey>,
+}
 
 impl Permit {
-    pub(super) fn new(of: Arc<dyn Permits>) -> Self {
-        Self(of)
+    pub(super) fn new(of: Arc<dyn Permits>, key: Arc<PoolKey>) -> Self {
+        Self { of, key }
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        Arc::clone(&self.0).make_room();
+        Arc::clone(&self.of).make_room(&self.key);
     }
 }
 

@@ -25,7 +25,7 @@ impl Pool {
         for backend in &state.free {
             accounts.entry(backend.key().user.bytes().to_vec()).or_default().free += 1;
         }
-        for waiter in state.queue.iter().filter(|waiter| !waiter.to.is_closed()) {
+        for waiter in state.accounts.waiters().filter(|waiter| !waiter.to.is_closed()) {
             accounts.entry(waiter.key.user.bytes().to_vec()).or_default().waiting += 1;
         }
         for holder in state.holders.values() {

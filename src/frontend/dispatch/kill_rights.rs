@@ -66,7 +66,7 @@ async fn idle_connection(
     }
     let until = Instant::now() + context.config.pooling.wait;
     let wanted = NewConnection { key, collation: COLLATION, secrets: &shared.secrets, until };
-    match open_as(context, &wanted, capabilities, shared.pool.adopt()).await {
+    match open_as(context, &wanted, capabilities, shared.pool.adopt(key)).await {
         Ok(backend) => backend.detach(Left::Unknown).ok(),
         Err(why) => {
             tracing::debug!(why, "no connection to ask the server whether a session may be ended");

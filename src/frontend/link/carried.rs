@@ -4,10 +4,11 @@ use super::close_reason::CloseReason;
 use super::reply::{MAX_REPLY, Reply};
 use super::{Interest, Link, LinkEvent};
 use crate::backend::connection::Backend;
-use crate::backend::left::Left;
 use crate::frontend::pooling::capture::{Doubts, started, to_start};
 use crate::frontend::pooling::pins::Pin;
-use crate::frontend::pooling::restore::{Restoration, Restored, is_without_schema, restoring};
+use crate::frontend::pooling::restore::{
+    Restoration, Restored, activating_role, is_without_schema, restoring,
+};
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::{self, LiteralKind};
 use crate::protocol::command::Shape;
@@ -22,14 +23,14 @@ impl Link {
     pub(super) async fn restore(&mut self) -> Result<Restored, CloseReason> {
         let left = self.server.backend().map(Backend::take_left).unwrap_or_default();
         let Some(seat) = &self.seat else { return Ok(Restored::Done) };
-        let Restoration { mut packets, sent } =
+        let Restoration { mut packets, sent, resets } =
             restoring(&seat.state, &left, seat.handover, self.capabilities);
         self.metrics.pool_moves.with_label_values(&[sent]).inc();
         let asks = self.server.run().is_none();
-        // After the reset, and before the session's own time is set.
-        let question = usize::from(left != Left::Nothing);
+        // After a reset, and before the session's own state is set.
+        let question = usize::from(resets);
         if asks {
-            let question_of_run = [b"SELECT ", started(seat.flavour)].concat();
+            let question_of_run = [b"SELECT ", started(seat.flavour), b" LIMIT 1"].concat();
             packets.insert(question, packet::query(&question_of_run, self.capabilities));
         }
         let replies = self.exchange_all(&packets).await?;
@@ -92,7 +93,7 @@ impl Link {
             reported.result = None;
             self.take_in_reported(&reported);
         }
-        if self.seat.as_ref().is_some_and(|seat| seat.doubts.found_rows) {
+        if self.seat.as_ref().is_some_and(|seat| seat.doubts.asks_for_found_rows()) {
             // Statements that the proxy has answered count, too.
             let texts: Vec<_> = self.skipped.take().collect();
             let packet = |text: &&str| packet::query(text.as_bytes(), self.capabilities);
@@ -118,9 +119,7 @@ impl Link {
         let questions = doubts.questions(self.capabilities, seat.flavour);
         let replies = self.exchange_all(&questions).await?;
         let Some(seat) = &mut self.seat else { return Ok(()) };
-        let values = replies
-            .first()
-            .and_then(|reply| if doubts.names.is_empty() { reply.values() } else { reply.row() });
+        let values = replies.first().and_then(Reply::values);
         let definitions = replies.get(1).into_iter().flat_map(Reply::frames);
         let kinds: Vec<LiteralKind> = definitions
             .map(|frame| &frame[HEADER..])
@@ -156,13 +155,21 @@ impl Link {
 
     /// Has the server say whether the account may set the role that is active.
     async fn check_role(&mut self) -> Result<(), CloseReason> {
-        let role = self.seat.as_ref().and_then(|seat| seat.doubtful_role());
-        let Some(role) = role else { return Ok(()) };
-        let set = packet::query(&[b"SET ROLE ", role].concat(), self.capabilities);
-        let replies = self.exchange_all(&[set]).await?;
+        let role = self.seat.as_ref().and_then(|seat| {
+            Some(activating_role(&seat.state, seat.doubtful_role()?, self.capabilities))
+        });
+        let Some((packets, nth)) = role else { return Ok(()) };
+        let replies = self.exchange_all(&packets).await?;
         self.server.take_reported();
-        if let Some(seat) = self.seat.as_mut().filter(|_| replies.iter().any(Reply::is_error)) {
-            seat.note_borrowed_role();
+        let mut refused = replies.iter().enumerate().filter(|(_, reply)| reply.is_error());
+        match (refused.next(), &mut self.seat) {
+            (Some((n, _)), Some(seat)) if n == nth => seat.note_borrowed_role(),
+            (Some(_), _) => {
+                return Err(CloseReason::Broken(
+                    "a session's character sets could not be set back",
+                ));
+            }
+            (None, _) => {}
         }
         Ok(())
     }

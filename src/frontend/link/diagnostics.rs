@@ -9,19 +9,43 @@ use crate::frontend::pooling::diagnostics::{COUNTS, Diagnostics, LISTS};
 use crate::protocol::packet;
 
 /// A client that asks for warnings does so with its next statement, and in more ways than the session could answer
-/// elsewhere. After this time it has gone on.
+/// elsewhere. After this time it has gone on. While others wait for a connection, it has no such time.
 const SOON: Duration = Duration::from_secs(1);
 
 impl Link {
-    /// Whether only warnings or errors tie the session to its connection, of which its client has not asked soon.
-    pub(super) fn may_take_diagnostics(&self) -> bool {
-        self.seat.as_ref().is_some_and(|seat| seat.may_take_diagnostics())
-            && self.does_nothing()
-            && self.server.used().elapsed() >= SOON
+    /// Whether only warnings or errors tie the session to its connection.
+    pub(super) fn has_only_diagnostics(&self) -> bool {
+        self.seat.as_ref().is_some_and(|seat| seat.may_take_diagnostics()) && self.does_nothing()
+    }
+
+    /// Whether it need not wait for its client to ask for them: others wait, or the client has not asked soon.
+    fn may_take_diagnostics(&self) -> bool {
+        let wanted = self.seat.as_ref().is_some_and(|seat| seat.pool.is_wanted());
+        self.has_only_diagnostics() && (wanted || !self.is_soon())
+    }
+
+    /// Whether the client has said something a short time ago.
+    fn is_soon(&self) -> bool {
+        self.server.used().elapsed() < SOON
+    }
+
+    /// Others wait: results that the client may ask for do not tie the session to its connection for ever.
+    pub(super) fn loosen(&mut self) {
+        let soon = self.is_soon();
+        if self.does_nothing()
+            && let Some(seat) = &mut self.seat
+        {
+            seat.loosen(soon);
+        }
+    }
+
+    /// Takes them along on the way off the connection.
+    pub(super) async fn take_diagnostics_along(&mut self) -> Result<(), CloseReason> {
+        if self.may_take_diagnostics() { self.take_diagnostics().await } else { Ok(()) }
     }
 
     /// Asks for them, and they tie the session no more, unless there are too many.
-    pub(super) async fn take_diagnostics(&mut self) -> Result<(), CloseReason> {
+    async fn take_diagnostics(&mut self) -> Result<(), CloseReason> {
         let counts = self.ask_for_warnings(COUNTS).await?;
         let numbers: Vec<i64> = counts.iter().filter_map(number).collect();
         if !self.seat.as_mut().is_some_and(|seat| seat.note_numbers(&numbers)) {

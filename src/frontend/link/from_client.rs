@@ -190,6 +190,7 @@ impl Link {
         let about = self.address(buffer, at);
         if shape != Shape::Nothing {
             self.owe_about(Pending::new(shape, recipient), about);
+            self.note_forwarded();
         }
         let frame = FrameHeader::peek(&buffer[at..]).unwrap_or(frame);
         self.note_server_used();

@@ -134,6 +134,7 @@ impl Link {
         if loss != Loss::Unnoticed {
             doubts.insert_id = false;
         }
+        doubts.found_more = false;
         pins.remove(Pin::Diagnostics);
         if !pins.is_empty() || !(doubts.is_empty() || doubts == Doubts::at_login(seat.flavour)) {
             return None;
@@ -299,6 +300,7 @@ impl Seat {
     /// A command is about to run; `alone`: after the responses to all others.
     pub(crate) fn note_begin(&mut self, alone: bool) {
         self.if_lost.before = alone.then(|| (self.pins, self.doubts.clone()));
+        self.ran = true;
     }
 
     /// Whether the server's connection is ended on account of this session, and not by chance.
@@ -308,7 +310,8 @@ impl Seat {
 
     /// Whether all of the state is known, or a login would bring it again.
     pub(crate) fn is_known(&self) -> bool {
-        let known = self.doubts.is_empty() || self.doubts == Doubts::at_login(self.flavour);
+        let doubts = Doubts { found_more: false, ..self.doubts.clone() };
+        let known = doubts.is_empty() || doubts == Doubts::at_login(self.flavour);
         known && !self.reports_late
     }
 }

@@ -22,6 +22,7 @@ mod idle;
 mod known_login;
 mod large_packets;
 pub(super) mod loss;
+mod making_way;
 mod outgoing;
 pub(super) mod pooled;
 mod presence;
@@ -248,6 +249,7 @@ impl Link {
         self.server.is_flushed()
             && !self.client_ended
             && self.pending.len() < MAX_PENDING
+            && !self.makes_way()
             && !self.awaits_stream()
             && !self.awaits_rows()
     }

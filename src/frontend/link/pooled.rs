@@ -159,8 +159,14 @@ impl Link {
 
     /// The session is between two commands: gives its connection back if it is wanted.
     pub(crate) async fn rest(&mut self) -> Result<(), CloseReason> {
-        let free = self.inbox.is_empty()
-            && (self.is_free() || self.may_be_audited() || self.may_take_diagnostics());
+        let wanted = self.seat.as_ref().is_some_and(|seat| seat.pool.is_wanted());
+        if wanted {
+            self.loosen();
+        }
+        self.note_made_way();
+        let between = self.inbox.is_empty() || wanted && self.has_part_of_command();
+        let free =
+            between && (self.is_free() || self.may_be_audited() || self.has_only_diagnostics());
         let Some(seat) = &mut self.seat else { return Ok(()) };
         seat.look_at_secrets();
         seat.show_pins();
@@ -172,7 +178,7 @@ impl Link {
         }
         let outlived = self.server.tag() != self.guard.incarnation();
         let asked = std::mem::take(&mut seat.asked) || mutants::shuffles() || outlived;
-        if asked || seat.pool.is_wanted() || seat.pool.is_over() {
+        if asked || wanted || seat.pool.is_over(seat.key.user.bytes()) {
             return self.leave().await;
         }
         Ok(())
@@ -181,9 +187,7 @@ impl Link {
     /// Gives the connection back, if nothing ties the session to it, after the server has told what it
     /// does not report.
     pub(crate) async fn leave(&mut self) -> Result<(), CloseReason> {
-        if self.may_take_diagnostics() {
-            self.take_diagnostics().await?;
-        }
+        self.take_diagnostics_along().await?;
         if !(self.is_free() || self.may_be_audited() && self.audit().await?) {
             return Ok(());
         }

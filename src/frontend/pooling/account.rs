@@ -52,6 +52,7 @@ impl Seat {
         let hold = self.pool.hold(&self.key, move || nudge());
         hold.note_reasons(self.pins.names());
         self.hold = Some(hold);
+        self.renewals = 0;
         self.forget_audits();
     }
 
@@ -68,6 +69,7 @@ impl Seat {
         self.state = SessionState::at_login(schema, self.state.several);
         // A server may have kept something of the other account, which a login does not bring again.
         let doubts = Doubts::at_login(self.flavour).of_client(self.key.capabilities);
+        let doubts = doubts.in_schema(self.state.schema.as_deref());
         self.doubts = Doubts { login: false, ..doubts };
         self.pins = Pins::default();
         self.statements.clear(self.state.schema.is_some());

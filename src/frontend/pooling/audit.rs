@@ -10,6 +10,7 @@ use super::creation::Creation;
 use super::lost::is_single;
 use super::pins::{Pin, Pins};
 use super::seat::{MOST_NAMES, Seat};
+use crate::backend::session_state::is_plain;
 use crate::frontend::shared::audits::Audits;
 use crate::sql::find::first_word::begins_with;
 use crate::sql::session::effects::{Mark, SessionEffects};
@@ -134,9 +135,8 @@ impl Seat {
 
     /// Takes in the lists: what the session has is in doubt. Whether it may leave, as far as they tell.
     pub(crate) fn take_in_lists(&mut self, lists: &SessionLists) -> bool {
-        let plain = |name: &[u8]| name.iter().all(|b| b.is_ascii_graphic() || *b == b' ');
-        let carried =
-            lists.variables.iter().all(|name| plain(name)) && lists.variables.len() <= MOST_NAMES;
+        let plain = lists.variables.iter().all(|name| is_plain(name));
+        let carried = plain && lists.variables.len() <= MOST_NAMES;
         if lists.prepared || lists.locked || !carried {
             return false;
         }

@@ -1,8 +1,9 @@
 //! What a server binds to a statement that it prepares: the schema, the SQL mode, character sets and the collation
 //! of that moment.
 
+use super::change::SPEAK;
 use super::literal::literal;
-use crate::backend::session_state::SessionState;
+use crate::backend::session_state::{SessionState, is_plain};
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::Command;
 use crate::protocol::packet;
@@ -17,10 +18,21 @@ const CHARSETS: [&[u8]; 3] =
 /// A value; `None`: the server's default.
 type Setting = Option<Box<[u8]>>;
 
+/// What is not known of the state to which a statement is bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Doubt {
+    /// The character sets and the collation.
+    pub charsets: bool,
+    /// How the schema is called.
+    pub schema: bool,
+}
+
 /// The state of a session that is bound to a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BoundState {
     schema: Option<Box<[u8]>>,
+    /// The schema's name is that of a login whose character set is in doubt.
+    schema_in_doubt: bool,
     modes: [Setting; MODES.len()],
     /// `None`: they are in doubt.
     charsets: Option<Charsets>,
@@ -45,12 +57,13 @@ impl Charsets {
 }
 
 impl BoundState {
-    /// Of a statement that is prepared in this state. `doubt`: its character sets are not known.
-    pub(crate) fn of(state: &SessionState, doubt: bool) -> Self {
+    /// Of a statement that is prepared in this state.
+    pub(crate) fn of(state: &SessionState, doubt: Doubt) -> Self {
         Self {
             schema: state.schema.clone(),
+            schema_in_doubt: doubt.schema,
             modes: MODES.map(|name| state.variable(name).map(Into::into)),
-            charsets: (!doubt).then(|| Charsets::of(state)),
+            charsets: (!doubt.charsets).then(|| Charsets::of(state)),
         }
     }
 
@@ -61,13 +74,16 @@ impl BoundState {
 
     /// Whether all of it is known.
     pub(crate) fn is_certain(&self) -> bool {
-        self.charsets.is_some()
+        self.charsets.is_some() && !self.schema_in_doubt
     }
 
-    /// The character sets, which were in doubt, are those of this state.
+    /// With the parts of this state that were in doubt.
     #[must_use]
-    pub(crate) fn with_charsets_of(&self, state: &SessionState) -> Self {
-        Self { charsets: Some(Charsets::of(state)), ..self.clone() }
+    pub(crate) fn made_certain(&self, state: &SessionState) -> Self {
+        let schema = if self.schema_in_doubt { &state.schema } else { &self.schema };
+        let charsets = self.charsets.clone().unwrap_or_else(|| Charsets::of(state));
+        let (schema, charsets) = (schema.clone(), Some(charsets));
+        Self { schema, schema_in_doubt: false, charsets, ..self.clone() }
     }
 
     /// Bytes that it takes, about.
@@ -103,10 +119,14 @@ impl BoundState {
                 put(b"collation_connection", &charsets.collation);
             }
         }
-        let mut packets = vec![query(&text)];
+        let mut packets = Vec::new();
+        if let Some(name) = &self.schema {
+            // Its name is known in this character set.
+            packets.extend((!is_plain(name)).then(|| query(SPEAK)));
+            packets.push(packet::command(&[&[Command::INIT_DB.0], name]));
+        }
+        packets.push(query(&text));
         packets.extend(names.map(|names| query(&[b"SET NAMES ", &**names].concat())));
-        let schema = self.schema.as_ref();
-        packets.extend(schema.map(|name| packet::command(&[&[Command::INIT_DB.0], name])));
         packets
     }
 }
@@ -144,7 +164,7 @@ mod tests {
                 .map(|p| String::from_utf8_lossy(&p[5..]).into_owned())
                 .collect::<Vec<_>>()
         };
-        let doubtful = BoundState::of(&state, true);
+        let doubtful = BoundState::of(&state, Doubt { charsets: true, ..Doubt::default() });
         assert!(!doubtful.is_certain() && !doubtful.has_schema());
         assert_eq!(
             text(&doubtful),
@@ -163,14 +183,21 @@ mod tests {
                    character_set_client='latin1',\
                    character_set_connection='latin1',character_set_results='latin1',\
                    collation_connection='latin1_bin'";
-        assert_eq!(text(&BoundState::of(&state, false)), [set, "db"]);
+        assert_eq!(text(&BoundState::of(&state, Doubt::default())), ["db", set]);
         state.set_names();
-        let bound = BoundState::of(&state, false);
+        let bound = BoundState::of(&state, Doubt::default());
         let modes =
             "SET SESSION sql_mode='ANSI',div_precision_increment=2,group_concat_max_len=DEFAULT";
-        let set = [modes, "SET NAMES latin1 COLLATE latin1_bin", "db"];
-        assert_eq!(text(&bound), set);
-        assert_ne!(doubtful.with_charsets_of(&state), bound, "another schema");
+        let names = "SET NAMES latin1 COLLATE latin1_bin";
+        assert_eq!(text(&bound), ["db", modes, names]);
+        state.schema = Some("d\u{e9}".as_bytes().into());
+        let spoken = ["SET NAMES utf8mb4", "d\u{e9}", modes, names];
+        assert_eq!(text(&BoundState::of(&state, Doubt::default())), spoken);
+        let doubt = Doubt { schema: true, ..Doubt::default() };
+        let bound_later = BoundState::of(&state, doubt);
+        state.schema = Some((*b"db").into());
+        assert!(!bound_later.is_certain() && bound_later.made_certain(&state) == bound);
+        assert_ne!(doubtful.made_certain(&state), bound, "another schema");
     }
     #[test]
     fn a_variable_after_into_is_not_read() {

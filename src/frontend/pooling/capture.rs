@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use mysql_common::collations::{Collation, CollationId};
 
-use crate::backend::session_state::{SessionState, WAIT_TIMEOUT, quoted, role_text, time_limit};
+use super::bound::Doubt;
+use crate::backend::session_state::{
+    SessionState, WAIT_TIMEOUT, is_plain, quoted, role_text, time_limit,
+};
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::LiteralKind;
 use crate::protocol::packet;
@@ -30,10 +33,15 @@ pub(crate) struct Doubts {
     pub handshake: bool,
     /// The active roles.
     pub role: bool,
+    /// The name of the default schema: the login has told it in a character set of its own.
+    pub schema: bool,
     /// LAST_INSERT_ID().
     pub insert_id: bool,
     /// FOUND_ROWS().
     pub found_rows: bool,
+    /// FOUND_ROWS() of a query that may find more rows than it has: if the connection ends, it is the number of those that it
+    /// has.
+    pub found_more: bool,
     /// Whether the server runs statements at each login.
     pub init_connect: bool,
     /// The server's start, as this connection knows it.
@@ -73,11 +81,27 @@ impl Doubts {
         self
     }
 
+    /// After a login with this default schema.
+    pub(crate) fn in_schema(mut self, schema: Option<&[u8]>) -> Self {
+        self.schema = schema.is_some_and(|name| !is_plain(name));
+        self
+    }
+
+    /// What is not known of a statement that is prepared now.
+    pub(crate) fn of_bound(&self) -> Doubt {
+        Doubt { charsets: self.charsets || !self.variables.is_empty(), schema: self.schema }
+    }
+
     /// What a statement may change that is yet to run.
     pub(crate) fn add_effects(&mut self, ahead: Self) {
         self.role |= ahead.role;
         self.insert_id |= ahead.insert_id;
         self.names.extend(ahead.names);
+    }
+
+    /// Whether FOUND_ROWS() is in doubt.
+    pub(crate) fn asks_for_found_rows(&self) -> bool {
+        self.found_rows || self.found_more
     }
 
     /// Whether all is known.
@@ -96,16 +120,19 @@ impl Doubts {
             ask(b"@@collation_connection");
         }
         if self.role {
-            ask(b"CURRENT_ROLE()");
+            ask(b"HEX(CONVERT(CURRENT_ROLE() USING utf8mb4))");
+        }
+        if self.schema {
+            ask(b"HEX(CONVERT(DATABASE() USING utf8mb4))");
         }
         if self.insert_id {
             ask(b"LAST_INSERT_ID()");
         }
-        if self.found_rows {
+        if self.asks_for_found_rows() {
             ask(b"FOUND_ROWS()");
         }
         if self.init_connect {
-            ask(b"@@init_connect<>''");
+            ask(b"LENGTH(@@init_connect)>0");
         }
         if self.run {
             ask(started(flavour));
@@ -119,12 +146,12 @@ impl Doubts {
             ask(&[b"CHARSET(@", &*name, b")"].concat());
             ask(&[b"COLLATION(@", &*name, b")"].concat());
             ask(&[b"IF(LENGTH(@", &*name, b")<=8192,HEX(@", &*name, b"),NULL)"].concat());
-            ask(&[b"IF(LENGTH(@", &*name, b")<=400,CONCAT('',@", &*name, b"),NULL)"].concat());
+            ask(&[b"IF(LENGTH(@", &*name, b")<=400,CONCAT(@", &*name, b"),NULL)"].concat());
         }
         let select = |columns: &[u8], end: &[u8]| {
             packet::query(&[b"SELECT ", columns, end].concat(), capabilities)
         };
-        let mut questions = vec![select(&columns.join(&b','), b"")];
+        let mut questions = vec![select(&columns.join(&b','), b" LIMIT 1")];
         if !self.names.is_empty() {
             let names: Vec<_> = self.names.iter().map(|n| [b"@", &*quoted(n)].concat()).collect();
             questions.push(select(&names.join(&b','), b" LIMIT 0"));
@@ -167,13 +194,17 @@ impl Doubts {
             }
         }
         if self.role {
-            state.role = Some(role_text(next()?.as_deref(), flavour));
+            let name = name_of(next()?.as_deref())?;
+            state.role = Some(role_text(name.as_deref(), flavour));
+        }
+        if self.schema {
+            state.schema = name_of(next()?.as_deref())?.map(Into::into);
         }
         if self.insert_id {
             let text = std::str::from_utf8(next()?.as_deref()?).ok()?;
             state.last_insert_id = text.parse().ok()?;
         }
-        if self.found_rows {
+        if self.asks_for_found_rows() {
             let text = std::str::from_utf8(next()?.as_deref()?).ok()?;
             captured.found_rows = Some(text.parse().ok()?);
         }
@@ -221,6 +252,12 @@ pub(crate) struct Captured {
     pub large: bool,
     /// The server runs statements at each login.
     pub init_connect: bool,
+}
+
+/// A name that was asked for in hexadecimal digits, which are the same in all character sets. `None`: it is none.
+#[expect(clippy::option_option, reason = "NULL is a value")]
+fn name_of(hex: Option<&[u8]>) -> Option<Option<Vec<u8>>> {
+    hex.map(|hex| hex::decode(hex).ok()).map_or(Some(None), |name| name.map(Some))
 }
 
 /// Whether a collation of this number has this name. The server is not asked: to look it up begins a transaction
@@ -293,7 +330,7 @@ mod tests {
         assert!(questions[1].ends_with(b"SELECT @`b`,@`d`,@`i`,@`n`,@`s`,@`u` LIMIT 0"));
         let some = |text: &str| Some(text.as_bytes().to_vec());
         let mut values: Vec<Option<Vec<u8>>> = ["utf8mb4", "latin1"].map(some).to_vec();
-        values.extend([None, some("latin1_bin"), some("NONE"), some("9"), some("0")]);
+        values.extend([None, some("latin1_bin"), some("4E4F4E45"), some("9"), some("0")]);
         values.extend([some("1700000000"), some("0"), some("28800")]);
         let variable = |length: &str, charset: &str, collation: &str, hex: &str, text: &str| {
             [some(length), some(charset), some(collation), some(hex), some(text)]

@@ -1,7 +1,7 @@
 //! What must change on a connection for it to have a session's state.
 
 use super::literal::literal;
-use crate::backend::session_state::{SessionState, is_of_names, quoted};
+use crate::backend::session_state::{SessionState, is_of_names, is_plain, quoted};
 use crate::mutants::{self, Mutant};
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::Command;
@@ -105,15 +105,22 @@ impl<'a> Change<'a> {
             packets.push(packet::command(&[&[Command::SET_OPTION.0, option, 0]]));
         }
         let role = to.role.as_ref().filter(|_| self.role);
-        if let Some(role) = mutants::or(Mutant::ForgetRole, role, None) {
+        let role = mutants::or(Mutant::ForgetRole, role, None);
+        let schema = to.schema.as_ref().filter(|_| self.schema);
+        // Names are known in this character set, whatever that of the client is, which is set after them.
+        let spoken = !role.into_iter().chain(schema).all(|name| is_plain(name));
+        if spoken {
+            packets.push(query(SPEAK));
+        }
+        if let Some(role) = role {
             packets.push(query(&[b"SET ROLE ", &**role].concat()));
         }
-        let settings = self.settings();
+        if let Some(schema) = schema {
+            packets.push(packet::command(&[&[Command::INIT_DB.0], schema]));
+        }
+        let settings = self.settings(spoken);
         if !settings.is_empty() {
             packets.push(query(&[&b"SET "[..], &settings.join(&b","[..])].concat()));
-        }
-        if let Some(schema) = to.schema.as_ref().filter(|_| self.schema) {
-            packets.push(packet::command(&[&[Command::INIT_DB.0], schema]));
         }
         if self.characteristics {
             // The report of a transaction that an error has ended may stand: it must not begin again.
@@ -124,24 +131,16 @@ impl<'a> Change<'a> {
         packets
     }
 
-    /// The parts of one SET.
-    fn settings(&self) -> Vec<Vec<u8>> {
+    /// The parts of one SET. `spoken`: the character sets are not those of the client.
+    fn settings(&self, spoken: bool) -> Vec<Vec<u8>> {
         let to = self.to;
         let mut settings = Vec::new();
         if self.reports {
             settings.push([b"SESSION ", REPORTS.as_bytes()].concat());
         }
         let set = |name: &[u8], value: &[u8]| [b"SESSION ", name, b"=", value].concat();
-        if self.charsets {
-            if let Some(names) = to.names() {
-                settings.push([b"NAMES ", names].concat());
-            } else {
-                let charsets = CHARSETS.iter().filter_map(|name| Some((name, to.variable(name)?)));
-                settings.extend(charsets.map(|(name, value)| set(name, &literal(name, value))));
-                // After the character set, which sets it, too.
-                let collation = mutants::or(Mutant::ForgetCollation, to.collation.as_ref(), None);
-                settings.extend(collation.map(|name| set(b"collation_connection", name)));
-            }
+        if self.charsets || spoken {
+            settings.extend(charsets(to));
         }
         settings.extend(self.variables.iter().map(|(name, value)| {
             let value = value.map_or_else(|| b"DEFAULT".to_vec(), |value| literal(name, value));
@@ -157,6 +156,22 @@ impl<'a> Change<'a> {
         );
         settings
     }
+}
+
+/// Has the server read names in utf8mb4.
+pub(super) const SPEAK: &[u8] = b"SET NAMES utf8mb4";
+
+/// The parts of a SET for a session's character sets and its collation.
+pub(super) fn charsets(of: &SessionState) -> Vec<Vec<u8>> {
+    if let Some(names) = of.names() {
+        return vec![[b"NAMES ", names].concat()];
+    }
+    let set = |name: &[u8], value: &[u8]| [b"SESSION ", name, b"=", value].concat();
+    let charsets = CHARSETS.iter().filter_map(|name| Some((name, of.variable(name)?)));
+    let charsets = charsets.map(|(name, value)| set(name, &literal(name, value)));
+    // After the character set, which sets it, too.
+    let collation = mutants::or(Mutant::ForgetCollation, of.collation.as_ref(), None);
+    charsets.chain(collation.map(|name| set(b"collation_connection", name))).collect()
 }
 
 /// The character sets of a session, in the order in which they are set.

@@ -1,6 +1,6 @@
 //! Temporary tables whose names are known from the texts that made them.
 
-use crate::backend::session_state::quoted;
+use crate::backend::session_state::{is_plain, quoted};
 use crate::sql::find::first_word::after_comments;
 use crate::types::Flavour;
 
@@ -45,7 +45,7 @@ impl Creation {
             rest = before;
         }
         let mut name = take_name(&mut rest)?;
-        let mut schema = schema.map(quoted);
+        let mut schema = schema.filter(|name| is_plain(name)).map(quoted);
         if let Some(after) = rest.strip_prefix(b".") {
             rest = after;
             schema = Some(std::mem::replace(&mut name, take_name(&mut rest)?));
@@ -64,7 +64,7 @@ fn take_word<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     (end > 0).then(|| &text[..end])
 }
 
-/// A name in ASCII, as the server takes it in quotes.
+/// A name that is the same in all character sets, as the server takes it in quotes.
 fn take_name(rest: &mut &[u8]) -> Option<Vec<u8>> {
     let text = rest.trim_ascii_start();
     let letter = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$');
@@ -76,8 +76,7 @@ fn take_name(rest: &mut &[u8]) -> Option<Vec<u8>> {
         None => text.split_at(text.iter().position(|b| !letter(b)).unwrap_or(text.len())),
     };
     *rest = after;
-    let plain = !name.is_empty() && name.iter().all(|b| b.is_ascii_graphic() || *b == b' ');
-    plain.then(|| quoted(name))
+    (!name.is_empty() && is_plain(name)).then(|| quoted(name))
 }
 
 /// Those of a session on its connection.

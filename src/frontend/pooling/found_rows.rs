@@ -1,8 +1,8 @@
 //! ROW_COUNT() and FOUND_ROWS() of a session: what its statements do to them, and who knows them.
 
-use super::lost::{is_single, only_reads_variables};
+use super::finding::{RowsFound, finding};
+use super::lost::only_reads_variables;
 use super::pins::Pin;
-use super::results::RowsFound;
 use super::seat::Seat;
 use crate::protocol::cut::LastResult;
 use crate::sql::find::first_word::begins_with;
@@ -10,8 +10,8 @@ use crate::sql::find::words::Back;
 use crate::sql::session::effects::{Mark, SessionEffects};
 use crate::types::Flavour;
 
-/// Statements whose rows FOUND_ROWS() counts.
-const QUERIES: [&[u8]; 4] = [b"select", b"with", b"values", b"table"];
+/// A limit for queries that have none.
+const SELECT_LIMIT: &[u8] = b"sql_select_limit";
 
 impl Seat {
     /// A statement is about to run. The one after SQL_CALC_FOUND_ROWS may ask for the number in a way in which the
@@ -19,39 +19,67 @@ impl Seat {
     pub(super) fn note_finding(&mut self, text: &[u8], effects: &SessionEffects) {
         self.pins.remove(Pin::FoundRows);
         let has = |mark| effects.has(mark);
-        let query = || begins_with(text, &QUERIES);
         // One that stores its row says nothing of it.
-        let stores = !effects.variables.is_empty() && query() && !only_reads_variables(text);
+        let stores = !effects.variables.is_empty()
+            && begins_with(text, &[b"select", b"with", b"values", b"table"])
+            && !only_reads_variables(text);
         let unseen = [Mark::CalcFoundRows, Mark::Call, Mark::Execute, Mark::Block].map(has);
         // The results of several statements on their way are not told apart.
         let alone = self.if_lost.before.is_some();
-        let before = !alone && self.finding == RowsFound::Unseen;
-        self.finding = if before || stores || unseen.contains(&true) {
-            RowsFound::Unseen
-        } else if has(Mark::Diagnostics) && begins_with(text, &[b"show"]) && !text.contains(&b'(') {
-            // SHOW COUNT(*) WARNINGS is counted.
-            RowsFound::Nothing
-        } else if self.doubts.found_rows && alone && query() && is_single(text) {
-            RowsFound::Rows
-        } else {
-            RowsFound::Perhaps
+        let before = Some(self.finding).filter(|_| !alone);
+        let limited = self.state.variable(SELECT_LIMIT).is_some();
+        let finding = finding(text, self.flavour);
+        self.finding = match finding {
+            _ if stores || unseen.contains(&true) => RowsFound::Unseen,
+            _ if before == Some(RowsFound::Unseen) => RowsFound::Unseen,
+            _ if before == Some(RowsFound::More) => RowsFound::More,
+            RowsFound::Rows if limited => RowsFound::More,
+            RowsFound::Rows | RowsFound::One | RowsFound::Matched if !alone => RowsFound::Perhaps,
+            finding => finding,
         };
     }
 
     /// A statement has ended.
     pub(super) fn take_in_result(&mut self, result: Option<LastResult>) {
         self.results.take_in(result, self.finding == RowsFound::Nothing);
+        let Some(result) = result.filter(|result| *result != LastResult::Failed) else { return };
         match (self.finding, result) {
-            (RowsFound::Unseen, Some(LastResult::Rows(_) | LastResult::Changed(_))) => {
+            (RowsFound::Unseen, _) => {
                 self.doubts.found_rows = true;
                 self.results.found_unseen();
             }
-            (RowsFound::Rows, Some(LastResult::Rows(_))) => self.doubts.found_rows = false,
+            (RowsFound::More, _) => {
+                self.doubts.found_more = true;
+                self.results.found_unseen();
+            }
+            // If the connection knows the number, it does so in any case.
+            (RowsFound::Maybe, _) => self.doubts.found_more |= self.results.are_found(),
+            (RowsFound::Rows, LastResult::Rows(_)) => self.is_found(),
+            (RowsFound::One, LastResult::Changed { .. }) => self.find(1),
+            (RowsFound::Matched, LastResult::Changed { rows, told }) => {
+                self.find(told.unwrap_or(rows));
+            }
             (
-                RowsFound::Rows | RowsFound::Perhaps | RowsFound::Nothing | RowsFound::Unseen,
-                None | Some(_),
+                RowsFound::Rows
+                | RowsFound::Perhaps
+                | RowsFound::Nothing
+                | RowsFound::One
+                | RowsFound::Matched,
+                _,
             ) => {}
         }
+    }
+
+    /// FOUND_ROWS() is known.
+    fn is_found(&mut self) {
+        (self.doubts.found_rows, self.doubts.found_more) = (false, false);
+    }
+
+    /// FOUND_ROWS() is this number, and the connection knows it.
+    fn find(&mut self, rows: u64) {
+        self.is_found();
+        self.results.found(i64::try_from(rows).unwrap_or(i64::MAX));
+        self.results.found_unseen();
     }
 
     /// The server has told it.

@@ -1,5 +1,7 @@
 //! Values of system variables in SET.
 
+use crate::backend::session_state::is_plain;
+
 /// A variable's value, as servers report it, for SET.
 pub(super) fn literal(name: &[u8], value: &[u8]) -> Vec<u8> {
     if name == b"character_set_results" && value.is_empty() {
@@ -8,8 +10,9 @@ pub(super) fn literal(name: &[u8], value: &[u8]) -> Vec<u8> {
     if is_number(value) {
         return value.to_vec();
     }
-    let plain = |byte: &u8| (b' '..=b'~').contains(byte) && !matches!(byte, b'\'' | b'\\' | b'"');
-    if value.iter().all(plain) {
+    let is_quote = |byte: &u8| matches!(byte, b'\'' | b'"');
+    // MariaDB may take '' for NULL.
+    if is_plain(value) && !value.is_empty() && !value.iter().any(is_quote) {
         return [b"'", value, b"'"].concat();
     }
     [b"_utf8mb4 x'", hex::encode(value).as_bytes(), b"'"].concat()

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::address::{Addressed, statement_of};
+use super::finding::RowsFound;
 use super::lost::is_undone;
 use super::pins::Pin;
-use super::results::RowsFound;
 use super::seat::Seat;
 use super::statement::Again;
 use super::statements::{Awaited, Follows, Preparing, Whereabouts};
@@ -95,7 +95,7 @@ impl Seat {
                 }
                 continue;
             }
-            let doubt = self.doubts.charsets || !self.doubts.variables.is_empty();
+            let doubt = self.doubts.of_bound();
             let follows = self.statements.answered(statement, &self.state, doubt);
             self.note_tied(follows);
             if statement.is_some_and(|statement| statement.warns) {
@@ -122,7 +122,7 @@ impl Seat {
     /// What was captured tells the character sets, or it could not be captured.
     pub(crate) fn note_captured(&mut self) {
         if self.doubts.is_empty() {
-            self.statements.charsets_are_known(&self.state);
+            self.statements.doubt_ends(&self.state);
             self.pin_statements();
         }
     }

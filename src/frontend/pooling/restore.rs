@@ -1,8 +1,8 @@
 //! The packets that give a server connection the state of a session.
 
-use super::change::{Change, REPORTS};
+use super::change::{Change, REPORTS, SPEAK, charsets};
 use crate::backend::left::Left;
-use crate::backend::session_state::SessionState;
+use crate::backend::session_state::{SessionState, is_plain};
 use crate::clock;
 use crate::config::Handover;
 use crate::protocol::capabilities::Capabilities;
@@ -49,6 +49,8 @@ pub(crate) fn end_reports(capabilities: Capabilities) -> Vec<u8> {
 pub(crate) struct Restoration {
     /// Each is answered by OK. There may be none.
     pub packets: Vec<Vec<u8>>,
+    /// The first of them is a reset.
+    pub resets: bool,
     /// What they are, as the metric of moves has it.
     pub sent: &'static str,
 }
@@ -65,15 +67,30 @@ pub(crate) fn restoring(
     {
         let packets = change.packets(capabilities);
         let sent = if packets.is_empty() { "nothing" } else { "delta" };
-        return Restoration { packets, sent };
+        return Restoration { packets, resets: false, sent };
     }
     let change = Change::after_reset(left.state(), state);
     let mut packets = change.packets(capabilities);
     if *left == Left::Nothing {
-        return Restoration { packets, sent: "all" };
+        return Restoration { packets, resets: false, sent: "all" };
     }
     packets.insert(0, packet::reset_connection());
-    Restoration { packets, sent: "reset" }
+    Restoration { packets, resets: true, sent: "reset" }
+}
+
+/// The packets that activate the session's role where it is active, and how many come before the one that says so.
+pub(crate) fn activating_role(
+    state: &SessionState,
+    role: &[u8],
+    capabilities: Capabilities,
+) -> (Vec<Vec<u8>>, usize) {
+    let query = |text: &[u8]| packet::query(text, capabilities);
+    let activate = query(&[b"SET ROLE ", role].concat());
+    if is_plain(role) {
+        return (vec![activate], 0);
+    }
+    let back = [&b"SET "[..], &charsets(state).join(&b","[..])].concat();
+    (vec![query(SPEAK), activate, query(&back)], 1)
 }
 
 /// What another session might leave on a connection, for tests.
@@ -131,7 +148,7 @@ mod tests {
         left: &Left,
         handover: Handover,
     ) -> (&'static str, Vec<String>) {
-        let Restoration { packets, sent } = restoring(state, left, handover, Capabilities(0));
+        let Restoration { packets, sent, .. } = restoring(state, left, handover, Capabilities(0));
         let text = |packet: &Vec<u8>| String::from_utf8_lossy(&packet[5..]).into_owned();
         (sent, packets.iter().map(text).collect())
     }
@@ -169,8 +186,8 @@ mod tests {
             "",
             "\u{1}\0",
             "SET ROLE NONE",
-            &settings,
             "db",
+            &settings,
             "SET TRANSACTION READ ONLY",
             "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
         ];
@@ -181,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_reset_keeps_schema_and_roles() {
-        let settings = restoration(&full(), &Left::Unknown, Handover::Reset).1[3].clone();
+        let settings = restoration(&full(), &Left::Unknown, Handover::Reset).1[4].clone();
         for (alone, handover) in [(true, Handover::Reset), (false, Handover::Delta)] {
             let said = restoration(&full(), &left(&full(), alone), handover);
             assert_eq!(said, ("reset", vec![String::new(), settings.clone()]));
@@ -207,7 +224,7 @@ mod tests {
         other.user_variables.clear();
         let said = restoration(&full(), &left(&other, true), Handover::Delta);
         let settings = "SET SESSION sql_mode='ANSI_QUOTES',SESSION autocommit=DEFAULT,SESSION last_insert_id=7,@`a``b`=5";
-        assert_eq!(said, ("delta", vec![settings.to_owned(), "db".to_owned()]));
+        assert_eq!(said, ("delta", vec!["db".to_owned(), settings.to_owned()]));
         // Nothing takes a user variable away, or a setting for the next transaction.
         let said = restoration(&other, &left(&full(), true), Handover::Delta);
         assert_eq!(said.0, "reset");
@@ -229,6 +246,26 @@ mod tests {
         from.set(b"character_set_results", b"latin1");
         let said = restoration(&to, &left(&from, true), Handover::Delta);
         assert_eq!(said, ("delta", vec!["SET NAMES utf8mb4 COLLATE utf8mb4_bin".to_owned()]));
+    }
+
+    #[test]
+    fn names_that_are_not_plain_are_said_in_utf8mb4() {
+        let mut state = full();
+        for of in ["client", "connection", "results"] {
+            state.set(format!("character_set_{of}").as_bytes(), b"gbk");
+        }
+        state.collation = Some((*b"gbk_chinese_ci").into());
+        state.set_names();
+        let from = state.clone();
+        state.schema = Some("d\u{e9}".as_bytes().into());
+        let said = restoration(&state, &left(&from, true), Handover::Delta);
+        let names = ["SET NAMES utf8mb4", "d\u{e9}", "SET NAMES gbk COLLATE gbk_chinese_ci"];
+        assert_eq!(said, ("delta", names.map(str::to_owned).to_vec()));
+        assert_eq!(restoration(&state, &left(&state, true), Handover::Delta).0, "nothing");
+        state.schema = from.schema.clone();
+        state.role = Some((*b"`r{`").into());
+        let said = restoration(&state, &left(&from, true), Handover::Delta);
+        assert_eq!(said.1[..2], ["SET NAMES utf8mb4", "SET ROLE `r{`"]);
     }
 
     #[test]

@@ -13,20 +13,6 @@ pub(crate) struct LastResults {
     forgotten: Forgotten,
 }
 
-/// What the statement under way does to FOUND_ROWS().
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum RowsFound {
-    /// It is perhaps the number of its rows.
-    #[default]
-    Perhaps,
-    /// It is the number of its rows.
-    Rows,
-    /// Nothing, though there are rows.
-    Nothing,
-    /// The connection alone knows.
-    Unseen,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Forgotten {
     row_count: bool,
@@ -45,7 +31,7 @@ impl LastResults {
                 self.forgotten.found_rows = false;
                 -1
             }
-            Some(LastResult::Changed(rows)) => number(rows),
+            Some(LastResult::Changed { rows, .. }) => number(rows),
             Some(LastResult::Failed) => -1,
         };
         self.forgotten.row_count = false;
@@ -69,6 +55,11 @@ impl LastResults {
     /// A statement has changed FOUND_ROWS(), and the connection knows it.
     pub(crate) fn found_unseen(&mut self) {
         self.forgotten.found_rows = false;
+    }
+
+    /// Whether the connection knows FOUND_ROWS().
+    pub(crate) fn are_found(&self) -> bool {
+        !self.forgotten.found_rows
     }
 
     /// The session has another connection.
@@ -100,7 +91,7 @@ mod tests {
     fn results_are_remembered_after_a_move_until_there_are_others() {
         let mut results = LastResults::default();
         results.take_in(Some(LastResult::Rows(3)), false);
-        results.take_in(Some(LastResult::Changed(7)), false);
+        results.take_in(Some(LastResult::Changed { rows: 7, told: None }), false);
         let said = |results: &LastResults| {
             [Back::RowCount, Back::FoundRows].map(|back| results.remembered(back))
         };

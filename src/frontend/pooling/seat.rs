@@ -9,23 +9,21 @@ use super::bound::reads_variables;
 use super::capture::Doubts;
 use super::changes::Changes;
 use super::diagnostics::Diagnostics;
+use super::finding::RowsFound;
 use super::lost::{IfLost, is_single, only_reads_variables};
 use super::named::NamedTexts;
 use super::pins::{Pin, Pins};
-use super::results::{LastResults, RowsFound};
+use super::results::LastResults;
 use super::statements::CarriedStatements;
 use crate::backend::learned::LearnedSecrets;
-use crate::backend::left::{Left, LeftState};
 use crate::backend::pool::{Hold, Pool, PoolKey};
 use crate::backend::session_state::{SessionState, VariableKind};
-use crate::clock;
 use crate::config::Handover;
 use crate::engine::shared::current_backend::CurrentBackend;
 use crate::frontend::shared::audits::Audits;
 use crate::frontend::shared::programs::KnownPrograms;
 use crate::metrics::Metrics;
 use crate::mutants::{self, Mutant};
-use crate::protocol::capabilities::Capabilities;
 use crate::protocol::cut::Reported;
 use crate::protocol::response::Ending;
 use crate::protocol::session_track::SessionChange;
@@ -104,6 +102,12 @@ pub(crate) struct Seat {
     pub(super) diagnostics_spent: bool,
     /// They cannot be taken along.
     pub(super) diagnostics_stay: bool,
+    /// A command has run since the session rested last.
+    pub ran: bool,
+    /// The client's next commands wait until nothing is owed: others wait for a connection.
+    pub makes_way: bool,
+    /// Commands that have left something to ask for, one after the other, while others waited.
+    pub(super) renewals: u8,
     /// Its last results.
     pub(super) results: LastResults,
     /// Its connection was another account's before: it may have kept something of that one, and goes to nobody.
@@ -167,6 +171,7 @@ impl Seat {
             pins.add(Pin::Auth);
         }
         let doubts = Doubts::at_login(flavour).of_client(key.capabilities);
+        let doubts = doubts.in_schema(state.schema.as_deref());
         let statements = CarriedStatements::new(flavour, state.schema.is_some());
         Self {
             pool,
@@ -199,6 +204,9 @@ impl Seat {
             diagnostics: None,
             diagnostics_spent: false,
             diagnostics_stay: false,
+            ran: false,
+            renewals: 0,
+            makes_way: false,
             results: LastResults::default(),
             if_lost: IfLost { goes_on, ..IfLost::default() },
             foreign: false,
@@ -306,6 +314,9 @@ impl Seat {
                 // After ALTER TABLE MySQL reports none, though the table is still locked.
                 SessionChange::Transaction(_) if self.unlocks => self.pins.remove(Pin::TableLocks),
                 SessionChange::Schema(_) => {
+                    if std::mem::take(&mut self.doubts.schema) {
+                        self.statements.doubt_stays();
+                    }
                     self.statements.note_schema(self.state.schema.is_some());
                 }
                 SessionChange::Something
@@ -317,10 +328,14 @@ impl Seat {
     }
 
     fn note_variable(&mut self, name: &[u8]) {
+        // They were told in another character set.
+        if name == b"character_set_results" && self.diagnostics.is_some() {
+            self.forget_diagnostics();
+        }
         match VariableKind::of(name) {
             VariableKind::Carried => {
                 if name.starts_with(b"character_set_") || name.starts_with(b"collation_") {
-                    self.statements.charsets_change();
+                    self.statements.doubt_stays();
                     self.doubts.charsets = true;
                     self.doubts.login = false;
                     self.doubts.handshake = self.collates;
@@ -347,41 +362,6 @@ impl Seat {
             }
             Ending::Ok { .. } | Ending::Plain => {}
         }
-    }
-
-    /// What the session is about to leave on its connection.
-    pub(crate) fn left(&self) -> Left {
-        if !self.doubts.is_empty() {
-            return Left::Unknown;
-        }
-        let mut state = self.state.clone();
-        if std::mem::take(&mut state.schema_gone) {
-            state.schema = None;
-        }
-        // Of effects that no server tells, a session knows only by what was read of stored programs.
-        let told = self.programs.are_read();
-        // A reset adds to the mode what such a client has asked for, and SET takes it away.
-        let adds = self.key.capabilities.has(Capabilities::IGNORE_SPACE);
-        let alone = told
-            && !adds
-            && !self.was_audited()
-            && self.named.is_empty()
-            && !self.statements.are_here();
-        Left::Known(Box::new(LeftState { state, alone, since: clock::now() }))
-    }
-
-    /// The session has reset its connection.
-    pub(crate) fn reset(&mut self) {
-        self.state.reset();
-        let found_rows = self.doubts.found_rows;
-        let doubts = Doubts::after_reset(self.flavour).of_client(self.key.capabilities);
-        self.doubts = Doubts { found_rows, ..doubts };
-        self.pins.reset();
-        self.forget_diagnostics();
-        self.forget_audits();
-        self.statements.clear(self.state.schema.is_some());
-        self.show_statements();
-        self.named = NamedTexts::default();
     }
 }
 

@@ -61,7 +61,8 @@ pub(crate) fn seated(
     let at = SeatedAt { capabilities, flavour, version, current, events, context };
     let seat = seat(account, shared, at);
     let key = Arc::clone(&seat.key);
-    let server = server.shared(key, capabilities, schemaless, tag, shared.pool.adopt());
+    let permit = shared.pool.adopt(&key);
+    let server = server.shared(key, capabilities, schemaless, tag, permit);
     (server, Some(seat))
 }
 

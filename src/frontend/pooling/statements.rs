@@ -4,7 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::bound::BoundState;
+use super::bound::{BoundState, Doubt};
 use super::statement::{Again, Carried, Sums};
 use crate::backend::session_state::SessionState;
 use crate::protocol::cut::PreparedStatement;
@@ -168,12 +168,12 @@ impl CarriedStatements {
         self.known.values().any(|carried| carried.here == Some(server))
     }
 
-    /// The server has answered a PREPARE of the client's, in this state. `doubt`: character sets are not known.
+    /// The server has answered a PREPARE of the client's, in this state.
     pub(super) fn answered(
         &mut self,
         statement: Option<PreparedStatement>,
         state: &SessionState,
-        doubt: bool,
+        doubt: Doubt,
     ) -> Follows {
         let preparing = self.preparing.pop_front();
         self.latest = None;
@@ -195,7 +195,7 @@ impl CarriedStatements {
     }
 
     /// What a statement is bound to that is prepared now.
-    fn bound_now(&mut self, state: &SessionState, doubt: bool) -> Arc<BoundState> {
+    fn bound_now(&mut self, state: &SessionState, doubt: Doubt) -> Arc<BoundState> {
         let bound = BoundState::of(state, doubt);
         let same = self.bound.take().filter(|last| **last == bound);
         Arc::clone(self.bound.insert(same.unwrap_or_else(|| Arc::new(bound))))
@@ -302,15 +302,15 @@ impl CarriedStatements {
         }
     }
 
-    /// The character sets have changed: what they were before is not known, if they were in doubt.
-    pub(super) fn charsets_change(&mut self) {
+    /// The character sets, or the schema, have changed: what they were before is not known, if they were in doubt.
+    pub(super) fn doubt_stays(&mut self) {
         self.change_all(|carried| {
             carried.again.take_if(|again| !again.bound.is_certain());
         });
     }
 
-    /// The character sets were in doubt, and are those of this state.
-    pub(super) fn charsets_are_known(&mut self, state: &SessionState) {
+    /// The state that was in doubt is this one.
+    pub(super) fn doubt_ends(&mut self, state: &SessionState) {
         let mut last: Option<(Arc<BoundState>, Arc<BoundState>)> = None;
         self.change_all(|carried| {
             let Some(again) = carried.again.as_mut().filter(|a| !a.bound.is_certain()) else {
@@ -318,7 +318,7 @@ impl CarriedStatements {
             };
             let known = match last.take().filter(|(doubtful, _)| *doubtful == again.bound) {
                 Some((_, known)) => known,
-                None => Arc::new(again.bound.with_charsets_of(state)),
+                None => Arc::new(again.bound.made_certain(state)),
             };
             last = Some((std::mem::replace(&mut again.bound, Arc::clone(&known)), known));
         });

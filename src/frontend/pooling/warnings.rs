@@ -12,6 +12,8 @@ use crate::types::Flavour;
 
 /// So many are taken along. More might be large.
 const MOST: i64 = 64;
+/// So many commands of a session may leave something to ask for, one after the other, and its client asks for nothing.
+const MOST_RENEWALS: u8 = 2;
 
 impl Seat {
     /// A statement has left some.
@@ -53,15 +55,39 @@ impl Seat {
 
     /// Whether so many can be taken along. If not, the session stays.
     pub(crate) fn note_numbers(&mut self, numbers: &[i64]) -> bool {
-        self.diagnostics_stay = numbers.len() != 2 || numbers.iter().any(|number| *number > MOST);
-        !self.diagnostics_stay
+        let few = numbers.len() == 2 && numbers.iter().all(|number| *number <= MOST);
+        if !few {
+            self.take_diagnostics(None);
+        }
+        few
     }
 
-    /// The session takes them along; `None`: they are too large, and it stays.
+    /// The session takes them along; `None`: they are too large, and it stays, unless it goes on and on.
     pub(crate) fn take_diagnostics(&mut self, diagnostics: Option<Diagnostics>) {
+        if diagnostics.is_none() && self.renewals > MOST_RENEWALS {
+            self.forget_diagnostics();
+            return;
+        }
         self.diagnostics_stay = diagnostics.is_none();
         self.pins.set(Pin::Diagnostics, diagnostics.is_none());
         self.diagnostics = diagnostics.map(Box::new);
+    }
+
+    /// Others wait. Results that the client might ask for tie the session to its connection no more if it does not ask for
+    /// them `soon`, or after some commands.
+    pub(crate) fn loosen(&mut self, soon: bool) {
+        let asks = self.pins.has(Pin::FoundRows) || self.pins.has(Pin::Diagnostics);
+        if std::mem::take(&mut self.ran) {
+            self.renewals = if asks { self.renewals.saturating_add(1) } else { 0 };
+        }
+        let ends = self.renewals > MOST_RENEWALS;
+        if ends || !soon {
+            // It is asked for before the session leaves.
+            self.pins.remove(Pin::FoundRows);
+        }
+        if ends && self.diagnostics_stay {
+            self.forget_diagnostics();
+        }
     }
 
     /// Whether a text asks for what the session took along.

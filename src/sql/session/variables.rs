@@ -51,7 +51,8 @@ impl VariableNames {
         if name.is_empty() {
             return;
         }
-        let plain = |b: &u8| matches!(b, b' '..=b'~');
+        // In swe7 other signs of ASCII are letters.
+        let plain = |b: &u8| matches!(b, b' '..=b'?' | b'A'..=b'Z' | b'_' | b'a'..=b'z');
         let exact = name.iter().all(plain) && !name.ends_with(b" ");
         if !exact || name.len() > LONGEST_NAME {
             self.more = true;
@@ -85,10 +86,10 @@ mod tests {
             (&b"Total_1 := 2"[..], Some(&b"total_1"[..])),
             (b"a.b$c,1", Some(b"a.b$c")),
             (b".a", Some(b".a")),
-            (b"`A``b`", Some(b"a`b")),
+            (b"`A``b`", None),
             (b"'it''s'", Some(b"it's")),
             (b"\"a b\"", Some(b"a b")),
-            (b"`a\\`", Some(b"a\\")),
+            (b"`a\\`", None),
             (b"'a\\''", None),
             (b"`a `", None),
             (b"\xc3\xa9", None),

@@ -60,7 +60,6 @@ fn warnings_are_taken_along_by_a_client_that_does_not_ask_for_them_soon(server: 
     for leaving in LEAVING {
         assert_eq!(said(&mut session, leaving), said(&mut direct, leaving));
         ground.until_pinned_by(&["diagnostics"]);
-        // It waits for as long as the client might ask in ways that only the connection could answer.
         other.run("SELECT 1 / 0 UNION SELECT 1 / 0");
         let variables = (flavour_of(server) == Flavour::MariaDb).then_some(VARIABLES);
         for asking in variables.into_iter().chain(ASKING) {

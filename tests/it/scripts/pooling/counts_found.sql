@@ -274,3 +274,112 @@ e reset
 e: SELECT FOUND_ROWS()
 [mysql] = 3 W1
 [mariadb] = 3
+
+# With an offset, after the end, and of UNION with LIMIT: they find more than they have.
+f: SELECT id FROM t ORDER BY id LIMIT 1, 2
+= 2; 3
+f: SELECT FOUND_ROWS()
+[mysql] = 3 W1
+[mariadb] = 3
+f: SELECT id FROM t LIMIT 2 OFFSET 2
+= 3; 4
+f: SELECT FOUND_ROWS()
+[mysql] = 4 W1
+[mariadb] = 4
+f: SELECT id FROM t LIMIT 10, 5
+= empty
+f: SELECT FOUND_ROWS()
+[mysql] = 6 W1
+[mariadb] = 6
+f: (SELECT id FROM t) ORDER BY id LIMIT 1, 1
+= 2
+f: SELECT FOUND_ROWS()
+[mysql] = 2 W1
+[mariadb] = 2
+f: SELECT id FROM t UNION SELECT 99 LIMIT 1
+= 1
+f: SELECT FOUND_ROWS()
+[mysql] = 1 W1
+[mariadb] = 7
+[mariadb] f: SELECT id FROM t ORDER BY id OFFSET 1 ROWS FETCH NEXT 2 ROWS ONLY
+[mariadb] = 2; 3
+[mariadb] f: SELECT FOUND_ROWS()
+[mariadb] = 3
+[mariadb] f: SELECT v FROM t GROUP BY v WITH ROLLUP LIMIT 2
+[mariadb] f: SELECT FOUND_ROWS() > 2
+[mariadb] = 1
+f: SELECT id FROM t LIMIT 2
+= 1; 2
+f: SELECT FOUND_ROWS()
+[mysql] = 2 W1
+[mariadb] = 2
+f: SET sql_select_limit = 2
+f: SELECT id FROM t UNION SELECT 99
+f: SELECT FOUND_ROWS() > 0
+[mysql] = 1 W1
+[mariadb] = 1
+f: SET sql_select_limit = DEFAULT
+f prepare p : SELECT id FROM t ORDER BY id LIMIT ?, ?
+f execute p 1 2
+= 2; 3
+f: SELECT FOUND_ROWS()
+[mysql] = 3 W1
+[mariadb] = 3
+f execute p 10 2
+= empty
+f: SELECT FOUND_ROWS()
+[mysql] = 6 W1
+[mariadb] = 6
+f prepare q : SELECT id FROM t ORDER BY id LIMIT ?
+f execute q 2
+= 1; 2
+f: SELECT FOUND_ROWS()
+[mysql] = 2 W1
+[mariadb] = 2
+
+# Statements with rows that count for nothing, and some without that count.
+g: SELECT id FROM t LIMIT 4
+= 1; 2; 3; 4
+g: SHOW CREATE TABLE t
+g: SELECT FOUND_ROWS()
+[mysql] = 4 W1
+[mariadb] = 4
+g: SHOW GRANTS
+g: SELECT FOUND_ROWS()
+[mysql] = 1 W1
+[mariadb] = 1
+g: SELECT id FROM t LIMIT 4
+= 1; 2; 3; 4
+g: EXPLAIN SELECT 1
+g: SELECT FOUND_ROWS()
+g: SELECT id FROM t LIMIT 4
+= 1; 2; 3; 4
+g: CHECK TABLE t
+g: SELECT FOUND_ROWS()
+[mysql] = 4 W1
+[mariadb] = 4
+g: SHOW TABLES
+= t
+g: SELECT FOUND_ROWS()
+[mysql] = 1 W1
+[mariadb] = 1
+g: SELECT id FROM t LIMIT 4
+= 1; 2; 3; 4
+g: UPDATE t SET v = v WHERE id < 4
+g: SELECT FOUND_ROWS()
+[mysql] = 3 W1
+[mariadb] = 4
+g: SELECT id FROM t LIMIT 4
+= 1; 2; 3; 4
+g: DO 1
+g: SELECT FOUND_ROWS()
+[mysql] = 1 W1
+[mariadb] = 4
+g: CREATE TABLE u LIKE t
+g: SELECT id FROM t LIMIT 4
+= 1; 2; 3; 4
+g: INSERT INTO u SELECT * FROM t WHERE id < 3
+g: SELECT FOUND_ROWS()
+[mysql] = 2 W1
+[mariadb] = 2
+g: DROP TABLE u

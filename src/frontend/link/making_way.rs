@@ -1,0 +1,37 @@
+//! A client that sends one command on another, or a part of one: others that wait for a connection must not wait for it.
+
+use super::{Link, READ_AHEAD};
+use crate::protocol::frame::{FrameHeader, HEADER};
+
+impl Link {
+    /// A command is sent. If others are under way, and others wait for a connection, the next ones wait until all have ended.
+    pub(super) fn note_forwarded(&mut self) {
+        let several = self.pending.len() > 1;
+        if let Some(seat) = &mut self.seat {
+            seat.makes_way |= several && seat.pool.is_wanted();
+        }
+    }
+
+    /// Whether the client's next commands wait.
+    pub(super) fn makes_way(&self) -> bool {
+        !self.pending.is_empty() && self.seat.as_ref().is_some_and(|seat| seat.makes_way)
+    }
+
+    /// If nothing is owed, the session could have given its connection back.
+    pub(super) fn note_made_way(&mut self) {
+        if let Some(seat) = self.seat.as_mut().filter(|_| self.pending.is_empty()) {
+            seat.makes_way = false;
+        }
+    }
+
+    /// Whether a command has not come as a whole.
+    pub(super) fn has_part_of_command(&self) -> bool {
+        FrameHeader::peek(&self.inbox).is_none_or(|frame| self.inbox.len() < HEADER + frame.len)
+    }
+
+    /// Whether a command has not come as a whole that is read ahead.
+    pub(crate) fn has_part_of_small_command(&self) -> bool {
+        let small = |frame: FrameHeader| HEADER + frame.len <= READ_AHEAD && !frame.continued();
+        FrameHeader::peek(&self.inbox).is_none_or(small) && self.has_part_of_command()
+    }
+}

@@ -1,0 +1,45 @@
+//! The state that a session leaves on its connection, and the one that a reset of it leaves to the session.
+
+use super::capture::Doubts;
+use super::named::NamedTexts;
+use super::seat::Seat;
+use crate::backend::left::{Left, LeftState};
+use crate::clock;
+use crate::protocol::capabilities::Capabilities;
+
+impl Seat {
+    /// What the session is about to leave on its connection.
+    pub(crate) fn left(&self) -> Left {
+        if !self.doubts.is_empty() {
+            return Left::Unknown;
+        }
+        let mut state = self.state.clone();
+        if std::mem::take(&mut state.schema_gone) {
+            state.schema = None;
+        }
+        // Of effects that no server tells, a session knows only by what was read of stored programs.
+        let told = self.programs.are_read();
+        // A reset adds to the mode what such a client has asked for, and SET takes it away.
+        let adds = self.key.capabilities.has(Capabilities::IGNORE_SPACE);
+        let alone = told
+            && !adds
+            && !self.was_audited()
+            && self.named.is_empty()
+            && !self.statements.are_here();
+        Left::Known(Box::new(LeftState { state, alone, since: clock::now() }))
+    }
+
+    /// The session has reset its connection.
+    pub(crate) fn reset(&mut self) {
+        self.state.reset();
+        let Doubts { found_rows, found_more, schema, .. } = self.doubts;
+        let doubts = Doubts::after_reset(self.flavour).of_client(self.key.capabilities);
+        self.doubts = Doubts { found_rows, found_more, schema, ..doubts };
+        self.pins.reset();
+        self.forget_diagnostics();
+        self.forget_audits();
+        self.statements.clear(self.state.schema.is_some());
+        self.show_statements();
+        self.named = NamedTexts::default();
+    }
+}
