@@ -15,7 +15,7 @@ on_both! {
     a_connection_that_the_server_ends_for_idleness_ends_nobody_s_session
 }
 
-const INTERACTIVE: u32 = 1 << 10;
+const INTERACTIVE: u64 = 1 << 10;
 
 /// The last words to a session at the server itself.
 fn last_words_at(server: &Server, account: &Account, sql: &str) -> Option<(u16, Vec<u8>)> {
