@@ -17,7 +17,7 @@
 //! @first SQL                     run by root at a server of its own, once
 //! @ignored WHY                   not run unless ignored tests are asked for
 //! a: SELECT GET_LOCK('$Nk',0)    a statement and its response
-//! = 1                            what the server itself must say, as `render::summary` puts it
+//! = 1                            what the server itself must say to the tests' own client, as `render::summary` puts it
 //! ~ 0                            what the proxy says instead: a documented difference
 //! b!: SELECT GET_LOCK('$Nk',5)   send, then wait until the statement really waits
 //! b!!: DO SLEEP(1)               send, and go on at once

@@ -50,8 +50,8 @@ pub(crate) struct Doubts {
     pub login: bool,
     /// SET NAMES has given them a collation, which servers keep for results.
     pub collated: bool,
-    /// System variables that were set for one statement: a server reports the value that they had there. And time
-    /// limits, which a session has from its login on.
+    /// System variables that were set for one statement: a server reports the value that they had there. Those that
+    /// were set by `@@` alone, of which MariaDB reports none. And time limits, which a session has from its login on.
     pub variables: BTreeSet<Box<[u8]>>,
     /// User variables.
     pub names: BTreeSet<Box<[u8]>>,
@@ -138,7 +138,8 @@ impl Doubts {
             ask(started(flavour));
         }
         for name in &self.variables {
-            ask(&[b"@@", &**name].concat());
+            // Of one that sessions do not have, or that does not exist, an error is the answer.
+            ask(&[b"@@session.", &**name].concat());
         }
         for name in &self.names {
             let name = quoted(name);

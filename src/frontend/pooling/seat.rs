@@ -17,7 +17,7 @@ use super::results::LastResults;
 use super::statements::CarriedStatements;
 use crate::backend::learned::LearnedSecrets;
 use crate::backend::pool::{Hold, Pool, PoolKey};
-use crate::backend::session_state::{SessionState, VariableKind};
+use crate::backend::session_state::{SessionState, VariableKind, is_of_names};
 use crate::config::Handover;
 use crate::engine::shared::current_backend::CurrentBackend;
 use crate::frontend::shared::audits::Audits;
@@ -258,6 +258,22 @@ impl Seat {
         self.reports_late |= has(Mark::SetStatement);
         if !only_reads_variables(text) {
             self.note_variables(effects);
+        }
+        self.note_settings(effects);
+    }
+
+    /// A statement may set system variables of which the server will report nothing.
+    fn note_settings(&mut self, effects: &SessionEffects) {
+        for name in &effects.settings {
+            self.note_variable(name);
+            let of_names = is_of_names(name) || **name == *b"collation_connection";
+            if VariableKind::of(name) == VariableKind::Carried && !of_names {
+                self.doubts.variables.insert(name.clone());
+            }
+            self.doubts.login = false;
+        }
+        if self.doubts.variables.len() > MOST_NAMES {
+            self.pins.add(Pin::LargeVariable);
         }
     }
 

@@ -1,4 +1,4 @@
-//! What is said of a text: marks, and the user variables that it names.
+//! What is said of a text: marks, the user variables that it names, and system variables.
 
 use std::fmt::{self, Debug, Formatter};
 
@@ -179,6 +179,8 @@ pub struct SessionEffects {
     /// any of which may need quotes. Accounts and, where modes differ, parts of strings may be
     /// among them.
     pub variables: Vec<Box<[u8]>>,
+    /// System variables that it sets by `@@` without a scope: MariaDB reports nothing of them.
+    pub settings: Vec<Box<[u8]>>,
     /// It may name others too: more than are kept, or some whose names servers compare in other ways than
     /// byte by byte.
     pub more_variables: bool,
@@ -192,7 +194,10 @@ impl SessionEffects {
 
     /// Whether there is nothing that the trackers would not report.
     pub fn is_empty(&self) -> bool {
-        self.marks.is_empty() && self.variables.is_empty() && !self.more_variables
+        self.marks.is_empty()
+            && self.variables.is_empty()
+            && self.settings.is_empty()
+            && !self.more_variables
     }
 }
 
@@ -202,6 +207,7 @@ impl Debug for SessionEffects {
         f.debug_struct("SessionEffects")
             .field("marks", &self.marks)
             .field("variables", &self.variables.len())
+            .field("settings", &self.settings.len())
             .field("more_variables", &self.more_variables)
             .finish()
     }

@@ -16,6 +16,7 @@ use crate::types::Flavour;
 pub(super) struct FoundEffects {
     pub(super) marks: Marks,
     pub(super) names: VariableNames,
+    pub(super) settings: VariableNames,
 }
 
 /// Reads the text in one dialect, and says whether it ends outside strings and comments.
@@ -114,6 +115,7 @@ impl<'a> SessionJudge<'a> {
         }
         self.prepared(token);
         self.after_begin(token);
+        self.setting(token);
         match token.kind {
             Kind::Punct(byte) => self.punct(byte, token),
             Kind::Word => self.word(token),
@@ -245,6 +247,25 @@ impl<'a> SessionJudge<'a> {
                 self.found.names.more |= after.get(length).is_some_and(joins);
                 self.passed = if self.guessing { 0 } else { token.end + length };
             }
+        }
+    }
+
+    /// The name after an `@@` of SET that has no scope in front of it, and is set.
+    fn setting(&mut self, token: Token) {
+        let named = matches!(token.kind, Kind::Word | Kind::Quoted);
+        let sets = self.system && self.first.has(FirstWord::Set) && self.follows_punct(b'@');
+        let name = unquoted(token.kind, self.bytes(token));
+        // These are for the next transaction then.
+        let of_transaction = Folded::of(name).is_some_and(|n| is_of_transaction(n.as_bytes()));
+        if self.dialect.flavour != Flavour::MariaDb || !named || !sets || of_transaction {
+            return;
+        }
+        let after = self.text.get(token.end..).unwrap_or_default().trim_ascii_start();
+        let comments: [&[u8]; 3] = [b"/*", b"--", b"#"];
+        if self.guessing || comments.iter().any(|begin| after.starts_with(begin)) {
+            self.found.settings.more = true;
+        } else if matches!(after.first(), Some(b'=' | b':')) {
+            self.found.settings.add(name);
         }
     }
 

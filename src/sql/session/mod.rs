@@ -37,6 +37,7 @@ fn judge(text: &[u8], dialect: Dialect) -> SessionEffects {
     let mut add = |other: &FoundEffects| {
         found.marks.add_all(other.marks);
         found.names.add_all(&other.names);
+        found.settings.add_all(&other.settings);
     };
     if too_many || !whole {
         add(&guess(text, dialect));
@@ -49,7 +50,8 @@ fn judge(text: &[u8], dialect: Dialect) -> SessionEffects {
     SessionEffects {
         marks: found.marks,
         variables: found.names.names,
-        more_variables: found.names.more,
+        settings: found.settings.names,
+        more_variables: found.names.more || found.settings.more,
     }
 }
 
@@ -67,13 +69,37 @@ mod tests {
         let marks = effects.marks.iter().map(|mark| format!("{mark:?}"));
         let names =
             effects.variables.iter().map(|name| format!("@{}", String::from_utf8_lossy(name)));
+        let settings =
+            effects.settings.iter().map(|name| format!("@@{}", String::from_utf8_lossy(name)));
         let more = effects.more_variables.then(|| "…".to_owned());
-        marks.chain(names).chain(more).collect::<Vec<_>>().join(" ")
+        marks.chain(names).chain(settings).chain(more).collect::<Vec<_>>().join(" ")
     }
 
     fn check(dialect: Dialect, text: &[u8], expected: &str) {
         let effects = session_effects(text, dialect);
         assert_eq!(shown(&effects), expected, "{}", text.escape_ascii());
+    }
+
+    #[test]
+    fn what_mariadb_does_not_report_of_set_is_found() {
+        for (text, expected) in [
+            ("SET @@sql_mode='ANSI'", "@@sql_mode"),
+            (
+                "set @@SQL_MODE := 'ANSI', @@`wait_timeout` = 5, max_join_size = 1",
+                "@@sql_mode @@wait_timeout",
+            ),
+            ("SET /* a */ @@sort_buffer_size\n= @@global.sort_buffer_size", "@@sort_buffer_size"),
+            ("SET @@sql_mode /* a */ = ''", "…"),
+            ("SET @@session.sql_mode='ANSI', @@local.wait_timeout=1, @@global.wait_timeout=1", ""),
+            ("SET SESSION sql_mode=@@max_join_size", ""),
+            ("SET @@hot.key_buffer_size = 1", ""),
+            ("SELECT @@sql_mode = 'ANSI'", ""),
+            ("SELECT 1; SET @@sql_mode=''", "@@sql_mode"),
+            ("SET @@tx_isolation = 'SERIALIZABLE'", "OneShotTransaction"),
+        ] {
+            check(MARIADB, text.as_bytes(), expected);
+        }
+        check(MYSQL, b"SET @@sql_mode='ANSI'", "");
     }
 
     /// Texts that both servers read alike.

@@ -1,4 +1,4 @@
-//! The user variables that a text names, in bounded memory.
+//! The user variables that a text names, or the system variables that it sets, in bounded memory.
 
 use crate::sql::lexer::skim::is_word;
 
@@ -7,7 +7,7 @@ const MOST_NAMES: usize = 64;
 /// Characters of the longest name that both servers take.
 const LONGEST_NAME: usize = 64;
 
-/// Names of user variables, each once.
+/// Names of variables, each once.
 #[derive(Default)]
 pub(super) struct VariableNames {
     /// In order.
@@ -47,7 +47,7 @@ impl VariableNames {
 
     /// Servers compare names without case and accents, and may not count spaces at the end. A
     /// variable without a name is NULL: no statement sets it.
-    fn add(&mut self, name: &[u8]) {
+    pub(super) fn add(&mut self, name: &[u8]) {
         if name.is_empty() {
             return;
         }

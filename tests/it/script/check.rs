@@ -11,6 +11,7 @@ use super::run::{Runner, Transcript};
 use super::server::Server;
 use super::teach::teach;
 use crate::wire::Library;
+use crate::wire::library::OWN;
 use crate::wire::wrap::Wrap;
 
 /// Scripts run beside each other, unless one is repeated because of its times.
@@ -132,7 +133,8 @@ impl Check<'_> {
         if std::env::var("LOCKSTEAD_DIFF_SHOW").is_ok_and(|v| v == "1") {
             println!("{words} on {flavour:?}\n{}", shown_whole(&direct));
         }
-        let wrong = unexpected(&direct, flavour, &accounts.names);
+        let of_own = *self.library == OWN;
+        let wrong = unexpected(&direct, flavour, &accounts.names, of_own);
         if !wrong.is_empty() {
             return Err(format!("{flavour:?} itself is not as expected\n{}", wrong.join("\n")));
         }
