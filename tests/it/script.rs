@@ -47,6 +47,7 @@ pub(crate) mod compare;
 pub(crate) mod expand;
 pub(crate) mod parse;
 pub(crate) mod perform;
+pub(crate) mod readings;
 pub(crate) mod run;
 pub(crate) mod teach;
 pub(crate) mod values;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::accounts::PASSWORD;
 use super::action::{Action, Options, Pace, Step};
+use super::readings::Readings;
 use super::run::{Entry, Reply, Runner, UNSEEN, is_unseen, wait_until_blocked};
 use super::server::Root;
 use super::values;
@@ -40,6 +41,7 @@ pub(crate) struct Performance<'a> {
     ids: BTreeMap<String, u32>,
     connections: Vec<(String, usize, u32)>,
     entries: Vec<Entry>,
+    readings: Readings,
 }
 
 impl<'a> Performance<'a> {
@@ -54,6 +56,7 @@ impl<'a> Performance<'a> {
             ids: BTreeMap::new(),
             connections: Vec::new(),
             entries: Vec::new(),
+            readings: Readings::default(),
         }
     }
 
@@ -95,6 +98,7 @@ impl<'a> Performance<'a> {
             let Owed { shape, shows_ids, unseen } =
                 owed.unwrap_or_else(|| panic!("{name} owes nothing: line {}", step.line));
             let mut response = self.client(&name).read_response(shape);
+            self.compare_readings(&name, &response);
             if step.expected_ms == Some(0) {
                 response.took = response.took.saturating_sub(self.unseen.saturating_sub(unseen));
             }
@@ -103,6 +107,7 @@ impl<'a> Performance<'a> {
         assert!(!self.owed.contains_key(&name), "{name} still owes a reply: line {}", step.line);
         if step.pace == Pace::Now {
             let response = self.ask(step);
+            self.compare_readings(&name, &response);
             if let (Action::Prepare { handle, .. }, Some(id)) =
                 (&step.action, response.statement_id())
             {
@@ -118,6 +123,11 @@ impl<'a> Performance<'a> {
             self.unseen += UNSEEN;
         }
         self.record(step, Reply::Sent(seen), false);
+    }
+
+    fn compare_readings(&mut self, name: &str, response: &Response) {
+        let client = &self.clients[name];
+        self.readings.compare(name, client, response);
     }
 
     fn record(&mut self, step: &Step, reply: Reply, shows_ids: bool) {

@@ -13,6 +13,7 @@ pub mod params;
 pub mod reader;
 pub mod render;
 pub mod response;
+pub mod second;
 pub mod wrap;
 
 pub use client::Client;

@@ -92,7 +92,24 @@ pub struct Column {
 
 impl Column {
     pub fn parse(payload: &[u8]) -> Option<Column> {
+        Self::read(&mut Cursor(payload))
+    }
+
+    /// A definition to its last byte. That of COM_FIELD_LIST has a default value `with_default`.
+    pub fn parse_whole(payload: &[u8], with_default: bool) -> Option<Column> {
         let mut c = Cursor(payload);
+        let column = Self::read(&mut c)?;
+        // A filler.
+        c.u16()?;
+        if with_default && c.0.first() != Some(&0xfb) {
+            c.lenenc_bytes()?;
+        } else if with_default {
+            c.u8()?;
+        }
+        c.0.is_empty().then_some(column)
+    }
+
+    fn read(c: &mut Cursor<'_>) -> Option<Column> {
         c.lenenc_bytes()?;
         let origin =
             [c.lenenc_bytes()?.to_vec(), c.lenenc_bytes()?.to_vec(), c.lenenc_bytes()?.to_vec()];
@@ -134,7 +151,16 @@ pub fn text_row(payload: &[u8]) -> Option<Vec<Option<&[u8]>>> {
 
 /// The values of a binary row as their raw bytes; `None` is NULL.
 pub fn binary_row<'a>(payload: &'a [u8], columns: &[Column]) -> Option<Vec<Option<&'a [u8]>>> {
+    binary_values(&mut Cursor(payload), columns)
+}
+
+/// Whether a packet is a binary row to its last byte.
+pub fn binary_row_whole(payload: &[u8], columns: &[Column]) -> bool {
     let mut c = Cursor(payload);
+    payload.first() == Some(&0) && binary_values(&mut c, columns).is_some() && c.0.is_empty()
+}
+
+fn binary_values<'a>(c: &mut Cursor<'a>, columns: &[Column]) -> Option<Vec<Option<&'a [u8]>>> {
     c.u8()?;
     let nulls = c.take((columns.len() + 9) / 8)?;
     let mut values = Vec::new();
