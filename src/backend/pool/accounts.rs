@@ -18,12 +18,12 @@ struct PoolShare<W> {
 
 /// The accounts of a pool, by user name, and the sessions of each that wait.
 #[derive(Debug)]
-pub(super) struct Accounts<W> {
+pub(super) struct AccountTurns<W> {
     shares: HashMap<Box<[u8]>, PoolShare<W>>,
     turns: u64,
 }
 
-impl<W> Accounts<W> {
+impl<W> AccountTurns<W> {
     pub(super) fn new() -> Self {
         Self { shares: HashMap::new(), turns: 0 }
     }
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn accounts_take_turns() {
-        let mut accounts = Accounts::new();
+        let mut accounts = AccountTurns::new();
         for n in 0..3 {
             accounts.wait(b"many", format!("many {n}"));
         }
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn among_equals_the_one_is_next_that_has_waited_for_more_turns() {
-        let mut accounts = Accounts::new();
+        let mut accounts = AccountTurns::new();
         for n in 0..2 {
             accounts.wait(b"a", n);
             accounts.wait(b"b", 10 + n);
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn accounts_that_have_nothing_are_forgotten() {
-        let mut accounts: Accounts<u8> = Accounts::new();
+        let mut accounts: AccountTurns<u8> = AccountTurns::new();
         accounts.open(b"a");
         accounts.wait(b"b", 1);
         accounts.close(b"a");

@@ -2,7 +2,7 @@
 //!
 //! A session keeps the connection that it had last until another one needs it. So the pool knows the sessions
 //! that have one and do nothing with it, and asks the one that has been idle for longest when there is neither
-//! a free connection nor room for a new one. Accounts take turns, and waiting sessions of one are served in the order of
+//! a free connection nor room for a new one. AccountTurns take turns, and waiting sessions of one are served in the order of
 //! their coming. An account that has no connection gets one, whatever others have.
 
 mod accounts;
@@ -20,7 +20,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval};
 
-use self::accounts::Accounts;
+use self::accounts::AccountTurns;
 use self::holder::PoolHolder;
 pub use self::key::PoolKey;
 pub use self::permit::Permit;
@@ -117,7 +117,7 @@ struct PoolState {
     open: usize,
     /// Free ones, the last used last.
     free: Vec<DetachedBackend>,
-    accounts: Accounts<PoolWaiter>,
+    accounts: AccountTurns<PoolWaiter>,
     holders: HashMap<u64, Arc<PoolHolder>>,
     next: u64,
     /// Connections from before have the privileges of accounts that have changed: no other session gets one.
@@ -144,7 +144,7 @@ impl Pool {
         let state = PoolState {
             open: 0,
             free: Vec::new(),
-            accounts: Accounts::new(),
+            accounts: AccountTurns::new(),
             holders: HashMap::new(),
             next: 0,
             retired_before: Duration::ZERO,

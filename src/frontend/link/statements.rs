@@ -9,7 +9,7 @@ use super::pending::{Pending, any_for_client};
 use super::reply::Reply;
 use crate::backend::connection::Backend;
 use crate::frontend::pooling::address::{Addressed, statement_of};
-use crate::frontend::pooling::bound::{BoundState, Doubt};
+use crate::frontend::pooling::bound::{BindingDoubt, BoundState};
 use crate::frontend::pooling::statement::Again;
 use crate::frontend::pooling::statements::Whereabouts;
 use crate::frontend::shared::context::Context;
@@ -124,13 +124,13 @@ impl Link {
     pub(crate) async fn bring(&mut self, id: u32) -> Result<(), CloseReason> {
         let Some(seat) = &self.seat else { return Ok(()) };
         let Some((id, again)) = seat.away(id) else { return Ok(()) };
-        if seat.doubts.of_bound() != Doubt::default() {
+        if seat.doubts.of_bound() != BindingDoubt::default() {
             // The state that is set back afterwards must be known.
             self.capture().await?;
         }
         let Some(seat) = &self.seat else { return Ok(()) };
         let Again { text, bound, .. } = again;
-        let today = BoundState::of(&seat.state, Doubt::default());
+        let today = BoundState::of(&seat.state, BindingDoubt::default());
         let (before, after) = if *bound == today {
             (Vec::new(), Vec::new())
         } else {

@@ -20,7 +20,7 @@ type Setting = Option<Box<[u8]>>;
 
 /// What is not known of the state to which a statement is bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Doubt {
+pub(crate) struct BindingDoubt {
     /// The character sets and the collation.
     pub charsets: bool,
     /// How the schema is called.
@@ -58,7 +58,7 @@ impl Charsets {
 
 impl BoundState {
     /// Of a statement that is prepared in this state.
-    pub(crate) fn of(state: &SessionState, doubt: Doubt) -> Self {
+    pub(crate) fn of(state: &SessionState, doubt: BindingDoubt) -> Self {
         Self {
             schema: state.schema.clone(),
             schema_in_doubt: doubt.schema,
@@ -164,7 +164,8 @@ mod tests {
                 .map(|p| String::from_utf8_lossy(&p[5..]).into_owned())
                 .collect::<Vec<_>>()
         };
-        let doubtful = BoundState::of(&state, Doubt { charsets: true, ..Doubt::default() });
+        let doubtful =
+            BoundState::of(&state, BindingDoubt { charsets: true, ..BindingDoubt::default() });
         assert!(!doubtful.is_certain() && !doubtful.has_schema());
         assert_eq!(
             text(&doubtful),
@@ -183,17 +184,17 @@ mod tests {
                    character_set_client='latin1',\
                    character_set_connection='latin1',character_set_results='latin1',\
                    collation_connection='latin1_bin'";
-        assert_eq!(text(&BoundState::of(&state, Doubt::default())), ["db", set]);
+        assert_eq!(text(&BoundState::of(&state, BindingDoubt::default())), ["db", set]);
         state.set_names();
-        let bound = BoundState::of(&state, Doubt::default());
+        let bound = BoundState::of(&state, BindingDoubt::default());
         let modes =
             "SET SESSION sql_mode='ANSI',div_precision_increment=2,group_concat_max_len=DEFAULT";
         let names = "SET NAMES latin1 COLLATE latin1_bin";
         assert_eq!(text(&bound), ["db", modes, names]);
         state.schema = Some("d\u{e9}".as_bytes().into());
         let spoken = ["SET NAMES utf8mb4", "d\u{e9}", modes, names];
-        assert_eq!(text(&BoundState::of(&state, Doubt::default())), spoken);
-        let doubt = Doubt { schema: true, ..Doubt::default() };
+        assert_eq!(text(&BoundState::of(&state, BindingDoubt::default())), spoken);
+        let doubt = BindingDoubt { schema: true, ..BindingDoubt::default() };
         let bound_later = BoundState::of(&state, doubt);
         state.schema = Some((*b"db").into());
         assert!(!bound_later.is_certain() && bound_later.made_certain(&state) == bound);

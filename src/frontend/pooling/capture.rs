@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use mysql_common::collations::{Collation, CollationId};
 
-use super::bound::Doubt;
+use super::bound::BindingDoubt;
 use crate::backend::session_state::{
     SessionState, WAIT_TIMEOUT, is_plain, quoted, role_text, time_limit,
 };
@@ -88,8 +88,8 @@ impl Doubts {
     }
 
     /// What is not known of a statement that is prepared now.
-    pub(crate) fn of_bound(&self) -> Doubt {
-        Doubt { charsets: self.charsets || !self.variables.is_empty(), schema: self.schema }
+    pub(crate) fn of_bound(&self) -> BindingDoubt {
+        BindingDoubt { charsets: self.charsets || !self.variables.is_empty(), schema: self.schema }
     }
 
     /// What a statement may change that is yet to run.

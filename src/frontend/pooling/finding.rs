@@ -193,7 +193,7 @@ mod tests {
             ("SELECT id FROM t LIMIT 2", Rows, Rows),
             ("SELECT id FROM t LIMIT ?;", Rows, Rows),
             ("SELECT id FROM t LIMIT 2 FOR UPDATE", Rows, Rows),
-            ("SELECT * FROM (SELECT id FROM t LIMIT 2) AS x", More, More),
+            ("SELECT * FROM (SELECT id FROM t LIMIT 1,2) AS x", More, More),
             ("SELECT * FROM (SELECT id FROM t LIMIT 2)", Rows, Rows),
             ("SELECT id FROM t LIMIT 1,2", More, More),
             ("SELECT id FROM t LIMIT ? , ?", More, More),

@@ -42,8 +42,13 @@ impl Seat {
     /// A statement has ended.
     pub(super) fn take_in_result(&mut self, result: Option<LastResult>) {
         self.results.take_in(result, self.finding == RowsFound::Nothing);
-        let Some(result) = result.filter(|result| *result != LastResult::Failed) else { return };
-        match (self.finding, result) {
+        // Commands without a text find nothing.
+        let Some(result) = result else { return };
+        let finding = std::mem::take(&mut self.finding);
+        if result == LastResult::Failed {
+            return;
+        }
+        match (finding, result) {
             (RowsFound::Unseen, _) => {
                 self.doubts.found_rows = true;
                 self.results.found_unseen();

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::bound::{BoundState, Doubt};
+use super::bound::{BindingDoubt, BoundState};
 use super::statement::{Again, Carried, Sums};
 use crate::backend::session_state::SessionState;
 use crate::protocol::cut::PreparedStatement;
@@ -173,7 +173,7 @@ impl CarriedStatements {
         &mut self,
         statement: Option<PreparedStatement>,
         state: &SessionState,
-        doubt: Doubt,
+        doubt: BindingDoubt,
     ) -> Follows {
         let preparing = self.preparing.pop_front();
         self.latest = None;
@@ -195,7 +195,7 @@ impl CarriedStatements {
     }
 
     /// What a statement is bound to that is prepared now.
-    fn bound_now(&mut self, state: &SessionState, doubt: Doubt) -> Arc<BoundState> {
+    fn bound_now(&mut self, state: &SessionState, doubt: BindingDoubt) -> Arc<BoundState> {
         let bound = BoundState::of(state, doubt);
         let same = self.bound.take().filter(|last| **last == bound);
         Arc::clone(self.bound.insert(same.unwrap_or_else(|| Arc::new(bound))))

@@ -306,8 +306,7 @@ f: SELECT FOUND_ROWS()
 [mariadb] f: SELECT FOUND_ROWS()
 [mariadb] = 3
 [mariadb] f: SELECT v FROM t GROUP BY v WITH ROLLUP LIMIT 2
-[mariadb] f: SELECT FOUND_ROWS() > 2
-[mariadb] = 1
+[mariadb] f: SELECT FOUND_ROWS()
 f: SELECT id FROM t LIMIT 2
 = 1; 2
 f: SELECT FOUND_ROWS()

@@ -22,6 +22,7 @@
 @setup GRANT `誤_$N` TO $USER@'%'
 @setup GRANT `s{_$N` TO $USER@'%'
 [mysql] @setup SET DEFAULT ROLE NONE TO $USER@'%'
+@session c caps=-SESSION_TRACK
 @session l charset=latin1 db=dé_$N
 @session u charset=utf8mb4 db=dé_$N
 
@@ -45,7 +46,7 @@ a: SELECT v, @@character_set_client, @@character_set_connection, @@character_set
 a: SET NAMES gbk
 a: SELECT v, @@character_set_client, @@collation_connection FROM t
 = in the second | gbk | gbk_chinese_ci
-a: USE `\xd5`_$N`
+a initdb \xd5`_$N
 a: SELECT v FROM t
 = in the third
 a: SET NAMES latin1

@@ -11,7 +11,7 @@ a: SET NAMES swe7
 a: SELECT @@lc_time_names, @@time_zone
 = de_DE | +03:00
 a: SET NAMES gbk
-a: SET @a = '\xd5\\', @b = 2
+a: SET @a = '\xd5\', @b = 2
 a: SELECT HEX(@a), @b
 = D55C | 2
 a: SET sql_mode = ''
