@@ -10,7 +10,7 @@ use lockstead::protocol::response::{Progress, Tracker};
 use crate::wire::decode::Column;
 use crate::wire::frame::MAX_PAYLOAD;
 use crate::wire::second::{After, Second};
-use crate::wire::{Client, End, Packet, Response, capability, command};
+use crate::wire::{Client, End, Packet, Response, command};
 
 /// What was read of a script's sessions so far.
 #[derive(Default)]
@@ -47,8 +47,8 @@ impl Readings {
 }
 
 /// What follows each packet, as the product follows a response.
-pub(crate) fn product(capabilities: u32, asked: &[u8], packets: &[Packet]) -> Vec<After> {
-    let mut tracker = Tracker::new(known(capabilities));
+pub(crate) fn product(capabilities: u64, asked: &[u8], packets: &[Packet]) -> Vec<After> {
+    let mut tracker = Tracker::new(Capabilities(capabilities));
     let length = u32::try_from(asked.len()).expect("some bytes").to_le_bytes();
     tracker.begin(Shape::of(&[&length[..3], &[0], asked].concat()));
     let read = packets.iter().map(|packet| {
@@ -71,14 +71,4 @@ pub(crate) fn product(capabilities: u32, asked: &[u8], packets: &[Packet]) -> Ve
         }
     });
     read.collect()
-}
-
-/// Capabilities as the product has them.
-fn known(capabilities: u32) -> Capabilities {
-    let low = capabilities & !(capability::MARIADB_CACHE_METADATA | capability::MARIADB_BULK);
-    let known = Capabilities(u64::from(low));
-    if capabilities & capability::MARIADB_CACHE_METADATA == 0 {
-        return known;
-    }
-    known.with(Capabilities::MARIADB_CACHE_METADATA)
 }

@@ -23,7 +23,7 @@ pub enum After {
 /// A recorded response.
 pub struct Second<'a> {
     /// What both sides speak.
-    pub capabilities: u32,
+    pub capabilities: u64,
     /// The command's first bytes.
     pub asked: &'a [u8],
     /// The columns of the rows that a COM_STMT_FETCH gets, if they are known.
