@@ -25,6 +25,7 @@ pub(crate) mod restore;
 pub(crate) mod results;
 pub(crate) mod seat;
 pub(crate) mod seated;
+mod settings;
 mod shown;
 pub(crate) mod statement;
 pub(crate) mod statements;

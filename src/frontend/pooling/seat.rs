@@ -17,7 +17,7 @@ use super::results::LastResults;
 use super::statements::CarriedStatements;
 use crate::backend::learned::LearnedSecrets;
 use crate::backend::pool::{Hold, Pool, PoolKey};
-use crate::backend::session_state::{SessionState, VariableKind, is_of_names};
+use crate::backend::session_state::{SessionState, VariableKind};
 use crate::config::Handover;
 use crate::engine::shared::current_backend::CurrentBackend;
 use crate::frontend::shared::audits::Audits;
@@ -262,21 +262,6 @@ impl Seat {
         self.note_settings(effects);
     }
 
-    /// A statement may set system variables of which the server will report nothing.
-    fn note_settings(&mut self, effects: &SessionEffects) {
-        for name in &effects.settings {
-            self.note_variable(name);
-            let of_names = is_of_names(name) || **name == *b"collation_connection";
-            if VariableKind::of(name) == VariableKind::Carried && !of_names {
-                self.doubts.variables.insert(name.clone());
-            }
-            self.doubts.login = false;
-        }
-        if self.doubts.variables.len() > MOST_NAMES {
-            self.pins.add(Pin::LargeVariable);
-        }
-    }
-
     /// A statement may change the user variables that it names.
     pub(super) fn note_variables(&mut self, effects: &SessionEffects) {
         for name in &effects.variables {
@@ -343,7 +328,7 @@ impl Seat {
         self.take_in_prepared(reported, reported.changes.len());
     }
 
-    fn note_variable(&mut self, name: &[u8]) {
+    pub(super) fn note_variable(&mut self, name: &[u8]) {
         // They were told in another character set.
         if name == b"character_set_results" && self.diagnostics.is_some() {
             self.forget_diagnostics();

@@ -1,7 +1,7 @@
 //! Reads the tokens of a text from left to right for what it may do to its session.
 
 use super::effects::{Mark, Marks};
-use super::variables::VariableNames;
+use super::variables::{VariableNames, unquoted};
 use super::words::{
     FirstWord, FirstWords, Folded, begins_block, first_word, is_object, is_of_transaction,
     is_program, mark_of_first, mark_of_function, mark_of_name, mark_of_variable, marks_after,
@@ -250,22 +250,13 @@ impl<'a> SessionJudge<'a> {
         }
     }
 
-    /// The name after an `@@` of SET that has no scope in front of it, and is set.
+    /// The name after an `@@` of SET, if that has no scope in between.
     fn setting(&mut self, token: Token) {
-        let named = matches!(token.kind, Kind::Word | Kind::Quoted);
         let sets = self.system && self.first.has(FirstWord::Set) && self.follows_punct(b'@');
-        let name = unquoted(token.kind, self.bytes(token));
-        // These are for the next transaction then.
-        let of_transaction = Folded::of(name).is_some_and(|n| is_of_transaction(n.as_bytes()));
-        if self.dialect.flavour != Flavour::MariaDb || !named || !sets || of_transaction {
-            return;
-        }
-        let after = self.text.get(token.end..).unwrap_or_default().trim_ascii_start();
-        let comments: [&[u8]; 3] = [b"/*", b"--", b"#"];
-        if self.guessing || comments.iter().any(|begin| after.starts_with(begin)) {
-            self.found.settings.more = true;
-        } else if matches!(after.first(), Some(b'=' | b':')) {
-            self.found.settings.add(name);
+        if sets && self.dialect.flavour == Flavour::MariaDb {
+            let after = self.text.get(token.end..).unwrap_or_default();
+            let name = unquoted(token.kind, self.bytes(token));
+            self.found.settings.add_set(name, after, self.guessing);
         }
     }
 
@@ -402,13 +393,5 @@ impl<'a> SessionJudge<'a> {
         if set && system && (at || self.guessing) && is_of_transaction(word) {
             self.mark(Mark::OneShotTransaction);
         }
-    }
-}
-
-/// A name without its quotes.
-fn unquoted(kind: Kind, bytes: &[u8]) -> &[u8] {
-    match bytes {
-        [_, inner @ .., _] if kind == Kind::Quoted => inner,
-        _ => bytes,
     }
 }

@@ -81,18 +81,19 @@ mod tests {
     }
 
     #[test]
-    fn what_mariadb_does_not_report_of_set_is_found() {
+    fn settings_that_mariadb_does_not_report_are_found() {
         for (text, expected) in [
             ("SET @@sql_mode='ANSI'", "@@sql_mode"),
             (
                 "set @@SQL_MODE := 'ANSI', @@`wait_timeout` = 5, max_join_size = 1",
                 "@@sql_mode @@wait_timeout",
             ),
-            ("SET /* a */ @@sort_buffer_size\n= @@global.sort_buffer_size", "@@sort_buffer_size"),
+            ("SET\n@@sort_buffer_size\n= 100000", "@@sort_buffer_size"),
             ("SET @@sql_mode /* a */ = ''", "…"),
-            ("SET @@session.sql_mode='ANSI', @@local.wait_timeout=1, @@global.wait_timeout=1", ""),
+            ("SET @@session.sql_mode='ANSI', @@local.wait_timeout=1", ""),
             ("SET SESSION sql_mode=@@max_join_size", ""),
             ("SET @@hot.key_buffer_size = 1", ""),
+            ("SET @@global.wait_timeout = 1", "Accounts"),
             ("SELECT @@sql_mode = 'ANSI'", ""),
             ("SELECT 1; SET @@sql_mode=''", "@@sql_mode"),
             ("SET @@tx_isolation = 'SERIALIZABLE'", "OneShotTransaction"),

@@ -1,5 +1,7 @@
 //! The user variables that a text names, or the system variables that it sets, in bounded memory.
 
+use super::words::{Folded, is_of_transaction};
+use crate::sql::lexer::scanner::Kind;
 use crate::sql::lexer::skim::is_word;
 
 /// Names that are kept of one text.
@@ -47,7 +49,7 @@ impl VariableNames {
 
     /// Servers compare names without case and accents, and may not count spaces at the end. A
     /// variable without a name is NULL: no statement sets it.
-    pub(super) fn add(&mut self, name: &[u8]) {
+    fn add(&mut self, name: &[u8]) {
         if name.is_empty() {
             return;
         }
@@ -68,11 +70,33 @@ impl VariableNames {
         }
     }
 
+    /// Adds the name of a system variable, if what follows it in the text sets it. `guessing`: that is not known.
+    pub(super) fn add_set(&mut self, name: &[u8], after: &[u8], guessing: bool) {
+        let after = after.trim_ascii_start();
+        let comments: [&[u8]; 3] = [b"/*", b"--", b"#"];
+        let of_transaction = Folded::of(name).is_some_and(|n| is_of_transaction(n.as_bytes()));
+        if of_transaction {
+            // It is for the next transaction then.
+        } else if guessing || comments.iter().any(|begin| after.starts_with(begin)) {
+            self.more = true;
+        } else if matches!(after.first(), Some(b'=' | b':')) {
+            self.add(name);
+        }
+    }
+
     pub(super) fn add_all(&mut self, others: &Self) {
         self.more |= others.more;
         for name in &others.names {
             self.add(name);
         }
+    }
+}
+
+/// A name without its quotes.
+pub(super) fn unquoted(kind: Kind, bytes: &[u8]) -> &[u8] {
+    match bytes {
+        [_, inner @ .., _] if kind == Kind::Quoted => inner,
+        _ => bytes,
     }
 }
 

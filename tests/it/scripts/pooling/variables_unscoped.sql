@@ -17,8 +17,8 @@ a: SET @@max_join_size := 1000000, @@`div_precision_increment` = 7
 a: SELECT @@max_join_size, 1/3
 = 1000000 | 0.3333333
 a: SET sql_mode = '', @@time_zone = '+03:00'
-a: SELECT @@time_zone, @@sql_mode
-= +03:00 | 
+a: SELECT @@time_zone, LENGTH(@@sql_mode)
+= +03:00 | 0
 
 a: SET @@nosuch = 1
 = ERR 1193/HY000

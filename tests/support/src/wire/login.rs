@@ -33,7 +33,7 @@ pub struct Account {
     pub database: Option<String>,
     /// Capabilities asked for; the server's greeting may lack some.
     pub capabilities: u64,
-    /// What is not offered is asked for all the same, as most libraries do.
+    /// All of them are asked for, offered or not, as most libraries do.
     pub insists: bool,
     /// The collation id of the handshake; above 255 only COM_CHANGE_USER can carry it.
     pub collation: u16,
