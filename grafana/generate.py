@@ -187,6 +187,7 @@ LOCKS = [
         graph("Rows and server apart", [
             (f"sum({rate('native_differences_total')})", "found by the sweep"),
             (f"sum({rate('unproven_claims_total')})", "claims without the server's lock"),
+            (f"sum({rate('native_reads_total')})", "reads"),
             (f"sum({rate('native_reads_failed_total')})", "reads failed"),
         ], "ops", """Locks that routines took or released, found a second later; claims of locks that the server no longer
               held; and failed attempts to read which locks a session holds."""),

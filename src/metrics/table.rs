@@ -168,6 +168,10 @@ metrics! {
         "Statements whose locks only the server may know, because it does not list its own, by whether they call GET_LOCK themselves.",
         &["takes_lock"]
     );
+    pub native_reads: IntCounter = counter(
+        "native_reads_total",
+        "Times that the server was asked which of its own locks a session holds, because a statement's text does not tell."
+    );
     pub native_reads_failed: IntCounter = counter(
         "native_reads_failed_total",
         "Times that the server's own locks of a session could not be read."

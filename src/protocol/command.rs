@@ -2,6 +2,7 @@
 
 use super::frame::{FrameHeader, HEADER};
 use super::params::wants_cursor;
+use crate::types::Flavour;
 
 /// A command byte. The names are MySQL's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +73,15 @@ impl Command {
     pub fn is_unanswered(self) -> bool {
         matches!(self, Self::QUIT | Self::STMT_SEND_LONG_DATA | Self::STMT_CLOSE)
     }
+
+    /// Whether a packet with so many bytes is too short for its ids, and has no response if it is whole.
+    pub fn is_cut(self, length: usize) -> bool {
+        match self {
+            Self::STMT_CLOSE => length < 5,
+            Self::STMT_SEND_LONG_DATA => length < 7,
+            _ => false,
+        }
+    }
 }
 
 /// How many bytes of a packet decide what the response to it looks like: up to the flags of an execution.
@@ -99,6 +109,14 @@ pub enum Shape {
 }
 
 impl Shape {
+    /// Of the response to a packet of the client's: MySQL refuses what MariaDB passes over in silence.
+    pub fn of_clients(packet: &[u8], flavour: Flavour) -> Self {
+        let len = FrameHeader::peek(packet).map_or(0, |frame| frame.len);
+        let command = Command(packet.get(HEADER).copied().unwrap_or(0));
+        let refused = flavour == Flavour::MySql && len > 0 && command.is_cut(len);
+        if refused { Self::Results } else { Self::of(packet) }
+    }
+
     /// Of the response to a packet, of which the first [`TELLING`] bytes are there, or all.
     pub fn of(packet: &[u8]) -> Self {
         let len = FrameHeader::peek(packet).map_or(0, |frame| frame.len);
@@ -147,5 +165,22 @@ mod tests {
         // What follows a short packet is another one.
         assert_eq!(Shape::of(&[5, 0, 0, 0, 0x17, 1, 0, 0, 0, 1, 0, 0, 0]), Shape::Results);
         assert_eq!(Shape::of(&[0, 0, 0, 0]), Shape::Results);
+    }
+
+    #[test]
+    fn mysql_answers_what_is_too_short() {
+        let packet = |command: u8, more: usize| {
+            let len = u8::try_from(more + 1).expect("short");
+            [&[len, 0, 0, 0, command], vec![1; more].as_slice()].concat()
+        };
+        for (command, more, cut) in
+            [(0x19, 0, true), (0x19, 3, true), (0x19, 4, false), (0x18, 5, true), (0x18, 6, false)]
+        {
+            let packet = packet(command, more);
+            let expected = if cut { Shape::Results } else { Shape::Nothing };
+            assert_eq!(Shape::of_clients(&packet, Flavour::MySql), expected, "{packet:?}");
+            assert_eq!(Shape::of_clients(&packet, Flavour::MariaDb), Shape::Nothing);
+        }
+        assert_eq!(Shape::of_clients(&packet(3, 9), Flavour::MySql), Shape::Results);
     }
 }

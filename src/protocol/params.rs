@@ -323,6 +323,43 @@ fn moment(date: bool, bytes: &[u8]) -> Option<String> {
     })
 }
 
+/// How far a value goes on after its first bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// So many bytes more.
+    Known(u64),
+    /// More of the first bytes tell.
+    NeedsMore,
+    /// It is of no known type, or has no such length.
+    Unknown,
+}
+
+/// How long a value is by its first bytes: none of a number's, else those that hold the length.
+pub fn extent(head: &[u8], kind: u16) -> Extent {
+    let known = |length: Option<u64>| length.map_or(Extent::Unknown, Extent::Known);
+    match kind & 0xff {
+        6 => Extent::Known(0),
+        1 => Extent::Known(1),
+        2 | 13 => Extent::Known(2),
+        3 | 4 | 9 => Extent::Known(4),
+        5 | 8 => Extent::Known(8),
+        7 | 10 | 11 | 12 => {
+            head.first().map_or(Extent::NeedsMore, |length| Extent::Known(u64::from(*length)))
+        }
+        0 | 15 | 16 | 242 | 245..=255 => {
+            let size = match head.first() {
+                None => return Extent::NeedsMore,
+                Some(0xfc) => 3,
+                Some(0xfd) => 4,
+                Some(0xfe) => 9,
+                Some(_) => 1,
+            };
+            if head.len() < size { Extent::NeedsMore } else { known(Reader::new(head).lenenc()) }
+        }
+        _ => Extent::Unknown,
+    }
+}
+
 /// Steps over one value of the given type; `None` also for a type whose length is not known.
 pub fn skip_value(r: &mut Reader<'_>, kind: u16) -> Option<()> {
     match kind & 0xff {

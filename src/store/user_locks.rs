@@ -38,15 +38,19 @@ const NOT_WHOLE: &str = "performance_schema does not list all metadata locks: it
 const NO_PLUGIN: &str = "the plugin that lists the server's own locks is not there: INSTALL SONAME 'metadata_lock_info'";
 
 /// Names that one statement asks for.
-const ASKED: usize = 256;
+pub const ASKED: usize = 256;
 /// Rows that one statement looks for.
 const PAGE: usize = 1000;
 
-const MYSQL: &str = "SELECT t.processlist_id,CAST(m.object_name AS BINARY),1 \
+const MYSQL: &str = "t.processlist_id,CAST(m.object_name AS BINARY),1 \
     FROM performance_schema.threads t \
     JOIN performance_schema.metadata_locks m ON m.owner_thread_id=t.thread_id \
     WHERE m.object_type='USER LEVEL LOCK' AND m.lock_status='GRANTED' \
     AND t.processlist_id";
+/// For a few connections: without it MySQL begins with all user locks. With 50,000 of them that takes eight times as long.
+const MYSQL_OF_FEW: &str = "/*+ JOIN_ORDER(t,m) INDEX(m OWNER_THREAD_ID) */ ";
+/// Each is looked for by itself.
+const FEW: usize = 8;
 /// A last row, of no connection: the statement's own lock on the table that it reads shows that the list is kept, for
 /// as many locks as there are.
 const MYSQL_LISTS: &str = " UNION ALL SELECT 0,'',COUNT(*) FROM performance_schema.metadata_locks \
@@ -54,7 +58,7 @@ const MYSQL_LISTS: &str = " UNION ALL SELECT 0,'',COUNT(*) FROM performance_sche
     AND @@global.performance_schema_max_metadata_locks=-1 \
     AND @@global.performance_schema_max_thread_instances=-1";
 /// The table has utf8mb3 names, and so not all.
-const MARIADB: &str = "SELECT thread_id,CAST(table_schema AS BINARY),\
+const MARIADB: &str = "thread_id,CAST(table_schema AS BINARY),\
     IS_USED_LOCK(IF(table_schema='',x'00',CAST(table_schema AS BINARY)))<=>thread_id \
     FROM information_schema.metadata_lock_info WHERE lock_type='User lock' AND thread_id";
 
@@ -91,11 +95,13 @@ impl StoreConnection {
             Flavour::MySql => (MYSQL, NO_RIGHT, MYSQL_LISTS),
             Flavour::MariaDb => (MARIADB, NO_PLUGIN, ""),
         };
+        let few = of.is_some_and(|ids| ids.len() <= FEW) && self.flavour() == Flavour::MySql;
+        let hint = if few { MYSQL_OF_FEW } else { "" };
         let which = match of {
             Some(ids) => format!(" IN ({})", numbers(ids.iter().copied())),
             None => " IS NOT NULL".to_owned(),
         };
-        let rows = match self.query(format!("{list}{which}{lists}"), 1).await {
+        let rows = match self.query(format!("SELECT {hint}{list}{which}{lists}"), 1).await {
             Err(StoreError::Refused { code, .. }) if NO_LIST.contains(&code) => {
                 return Ok(UserLocks::Unlisted(none));
             }

@@ -20,6 +20,7 @@ on_both! {
     a_client_that_leaves_while_it_waits_frees_its_locks
     a_lock_after_a_long_statement_has_its_row
     a_result_reaches_the_client_while_its_procedure_works
+    words_that_look_like_calls_ask_the_server_nothing
 }
 
 const COEXIST: [&str; 2] = ["--mode", "coexist"];
@@ -254,4 +255,32 @@ fn a_lock_after_a_long_statement_has_its_row(server: &Server) {
         assert_eq!(holder(server, &proxy, "cxg"), Some(a.id()));
     }
     a.unlock("cxg");
+}
+
+fn words_that_look_like_calls_ask_the_server_nothing(server: &Server) {
+    let proxy = Proxy::start(&server.url, &COEXIST);
+    let db = Database::create(server);
+    let (routine, recaller) = (db.table("p"), db.table("recaller"));
+    let mut root = server.root();
+    root.run(&format!("CREATE PROCEDURE {routine}() BEGIN DO 1; END"));
+    let reads = || proxy.metric("lockstead_native_reads_total") as u64;
+    let mut a = Session::at(proxy.port);
+    for sql in [
+        "/* app:callcenter */ SELECT 1",
+        "-- executed by cron\nSELECT 1",
+        "# CALL p()\nSELECT 1",
+        "EXPLAIN SELECT 1 AS callers",
+        "SET @recall=1, @b='CALL p()'",
+        "SELECT ';CALL p()'",
+        &format!("CREATE PROCEDURE {recaller}() BEGIN DO GET_LOCK('cx10',0); END"),
+        &format!("DROP PROCEDURE {recaller}"),
+    ] {
+        a.run(sql);
+        assert_eq!(reads(), 0, "{sql}");
+    }
+    let calls = [format!("-- a\nCALL {routine}()"), format!("/*! CALL */ {routine}()")];
+    for (before, sql) in (0..).zip(&calls) {
+        a.run(sql);
+        assert_eq!(reads(), before + 1, "{sql}");
+    }
 }

@@ -15,7 +15,8 @@ use crate::stage::on_both;
 
 use answers::{answers_in_a_change_of_user, answers_in_a_login};
 use commands::{
-    commands, executions_that_cannot_be_read_take_no_lock, short_packets_close_the_session,
+    commands, executions_that_cannot_be_read_take_no_lock,
+    short_packets_are_answered_as_by_the_server,
 };
 use files::a_proxy_without_free_files_serves_those_it_has;
 use logins::{bytes_in_place_of_a_login, logins_byte_by_byte};
@@ -27,7 +28,7 @@ on_both! {
     answers_in_a_login
     answers_in_a_change_of_user
     commands
-    short_packets_close_the_session
+    short_packets_are_answered_as_by_the_server
     executions_that_cannot_be_read_take_no_lock
     compressed_pieces
     a_proxy_without_free_files_serves_those_it_has

@@ -1,5 +1,8 @@
-//! Compares the native locks that are held here with the server's own, each second: routines take and release
-//! locks that are not in the text. Also lists the locks of clients that do not come through a proxy.
+//! Compares the native locks that are held here with the server's own: routines take and release locks that are not in the
+//! text. Also lists the locks of clients that do not come through a proxy.
+//!
+//! The server's list has the locks of all proxies, so it is read each second only while it is short. In between some of the
+//! locks that are held here are looked at, each by its name.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,11 +16,15 @@ use crate::engine::io::native_locks::{Complaint, DirectLock};
 use crate::engine::messages::{Differences, NativeHold};
 use crate::lock::name::Key;
 use crate::store::connection::StoreError;
-use crate::store::user_locks::{UserLock, UserLocks};
+use crate::store::user_locks::{ASKED, UserLock, UserLocks};
 use crate::types::BackendId;
 
-/// How often.
+/// How often the list is read, or some of the locks are looked at.
 const SWEEP: Duration = Duration::from_secs(1);
+/// Locks in the list for which the next one comes a second later.
+const A_SECOND_LATER: usize = 1000;
+/// Seconds without a list, at most.
+const LONGEST: usize = 30;
 
 /// Sweeps as long as the process lives.
 pub(in crate::engine) async fn sweep(access: Arc<StoreAccess>, engine: Engine) {
@@ -28,12 +35,15 @@ pub(in crate::engine) async fn sweep(access: Arc<StoreAccess>, engine: Engine) {
         strangers: HashSet::new(),
         direct: HashSet::new(),
         complaint: Complaint::default(),
+        unlisted: 0,
+        doubted: HashSet::new(),
+        next: 0,
     };
     let mut due = interval(SWEEP);
     due.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         due.tick().await;
-        let result = sweeper.sweep().await;
+        let result = sweeper.turn().await;
         sweeper.link.judge(&result);
         if let Err(e) = result {
             tracing::debug!(error = %e, "could not compare held locks with the server's own");
@@ -50,33 +60,61 @@ struct Sweeper {
     /// Those of them that were seen twice.
     direct: HashSet<UserLock>,
     complaint: Complaint,
+    /// Turns until the next list.
+    unlisted: usize,
+    /// Locks held here that the server did not have when they were looked at last.
+    doubted: HashSet<NativeHold>,
+    /// Where the next look begins.
+    next: usize,
+}
+
+/// Turns without a list after one with so many locks.
+fn pause(listed: usize) -> usize {
+    (listed / A_SECOND_LATER).min(LONGEST)
 }
 
 impl Sweeper {
-    async fn sweep(&mut self) -> Result<(), StoreError> {
+    async fn turn(&mut self) -> Result<(), StoreError> {
         let Some(proxy) = self.engine.lease().proxy() else { return Ok(()) };
         // Before the list: a lock that was released in between is missing in it, and is released here, too.
         let holds = self.engine.held(proxy).await.native;
+        if let Some(left) = self.unlisted.checked_sub(1) {
+            self.unlisted = left;
+            return self.look(holds).await;
+        }
         let conn = self.link.get().await?;
         match conn.user_locks(None).await? {
             UserLocks::Listed { locks, garbled } => {
                 self.complaint.hear(None);
+                self.unlisted = pause(locks.len());
                 self.compare(&holds, locks, &garbled).await
             }
             UserLocks::Unlisted(why) => {
                 self.complaint.hear(Some(why));
-                let asked: Vec<(Key, BackendId)> =
-                    holds.iter().map(|hold| (hold.key.clone(), hold.conn)).collect();
-                let held = conn.holds_natively(&asked).await?;
-                let gone = holds.into_iter().zip(held).filter(|(_, held)| !held);
-                let gone = gone.map(|(hold, _)| hold).collect();
-                self.engine.differ(Differences { gone, more: HashSet::new() });
                 self.strangers.clear();
                 self.direct.clear();
                 self.show(Vec::new());
-                Ok(())
+                self.look(holds).await
             }
         }
+    }
+
+    /// Looks at as many of the locks held here as one statement asks for: first at those that were missed, then at the next ones.
+    async fn look(&mut self, holds: Vec<NativeHold>) -> Result<(), StoreError> {
+        let (doubted, others): (Vec<_>, Vec<_>) =
+            holds.into_iter().partition(|hold| self.doubted.contains(hold));
+        let mut looked: Vec<NativeHold> = doubted.into_iter().take(ASKED / 2).collect();
+        let room = (ASKED - looked.len()).min(others.len());
+        let begin = if self.next < others.len() { self.next } else { 0 };
+        looked.extend(others.iter().cycle().skip(begin).take(room).cloned());
+        self.next = begin + room;
+        let asked: Vec<(Key, BackendId)> =
+            looked.iter().map(|hold| (hold.key.clone(), hold.conn)).collect();
+        let held = self.link.get().await?.holds_natively(&asked).await?;
+        let gone = looked.into_iter().zip(held).filter(|(_, held)| !held);
+        self.doubted = gone.map(|(hold, _)| hold).collect();
+        self.engine.differ(Differences { gone: self.doubted.clone(), more: HashSet::new() });
+        Ok(())
     }
 
     async fn compare(
@@ -92,7 +130,8 @@ impl Sweeper {
         let gone = |hold: &&NativeHold| {
             !there.contains(&(hold.conn, &hold.key)) && !garbled.contains(&hold.conn)
         };
-        let gone = holds.iter().filter(gone).cloned().collect();
+        let gone: HashSet<NativeHold> = holds.iter().filter(gone).cloned().collect();
+        self.doubted.clone_from(&gone);
         let more: Vec<&UserLock> =
             locks.iter().filter(|lock| !here.contains(&(lock.conn, &lock.name.key))).collect();
         let keys: Vec<Key> = more.iter().map(|lock| lock.name.key.clone()).collect();
@@ -141,5 +180,17 @@ impl Sweeper {
     fn show(&self, direct: Vec<DirectLock>) {
         self.access.metrics.direct_locks.set(i64::try_from(direct.len()).unwrap_or(i64::MAX));
         self.engine.direct.set(direct);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pause;
+
+    #[test]
+    fn a_long_list_is_read_less_often() {
+        for (listed, turns) in [(0, 0), (999, 0), (1000, 1), (12_345, 12), (50_000, 30)] {
+            assert_eq!(pause(listed), turns, "{listed}");
+        }
     }
 }

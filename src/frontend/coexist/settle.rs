@@ -141,6 +141,7 @@ async fn read(
     patience: Duration,
 ) -> Result<Row, CloseReason> {
     let until = Instant::now() + patience;
+    cx.context.metrics.native_reads.inc();
     let known: Vec<(Key, u64)> = cx.locks.ledger().held().grants();
     let of_ledger = known.iter().map(|(key, _)| listed(key.folded()));
     let asked: Vec<Name> = asked.into_iter().chain(of_ledger).collect();

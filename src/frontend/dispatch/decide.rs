@@ -3,7 +3,7 @@
 use super::elsewhere::decide_elsewhere;
 use super::kill::Kill;
 use super::prepared_commit::noted_of;
-use super::watched::decide_watched;
+use super::watched::{decide_watched, stream_of};
 use crate::frontend::link::Link;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::from_client::{CommandAction, Dispatch};
@@ -30,8 +30,9 @@ use crate::sql::classify::commits::{commit_of, may_commit_later};
 use crate::sql::classify::named::may_be_named;
 use crate::sql::classify::writes::{Write, write_of};
 use crate::sql::find::prefilter::scan;
-use crate::sql::find::stream::{Stream, StreamFound};
+use crate::sql::find::stream::StreamFound;
 use crate::sql::find::words::names_connection;
+use crate::types::Flavour;
 
 /// A session's parts, lent while client bytes are looked at.
 pub(crate) struct Dispatcher<'a> {
@@ -104,12 +105,13 @@ impl Dispatch for Dispatcher<'_> {
         }
         match head.command {
             Command::QUERY | Command::STMT_PREPARE => self.text(link, &head),
-            // Some servers answer these, others do not.
-            Command::STMT_CLOSE if frame.len < 5 => {
-                Err(CloseReason::Broken("a COM_STMT_CLOSE of nothing"))
-            }
-            Command::STMT_SEND_LONG_DATA if frame.len < 7 => {
-                Err(CloseReason::Broken("a COM_STMT_SEND_LONG_DATA for nothing"))
+            // MariaDB reads the rest of its id from a packet before it: it might be another session's.
+            command
+                if link.is_shared()
+                    && command.is_cut(frame.len)
+                    && link.flavour() == Flavour::MariaDb =>
+            {
+                Err(CloseReason::Broken("a command without all of a prepared statement's id"))
             }
             Command::CHANGE_USER | Command::RESET_CONNECTION if !head.fits() => {
                 Err(CloseReason::Broken("a change of user or a reset longer than a buffer"))
@@ -192,10 +194,11 @@ impl Dispatcher<'_> {
         }
         let payload = head.payload();
         let has_named = self.statements.named.any();
-        let Some(text_at) = text_start(payload, link.capabilities()) else {
-            if !head.fits() {
-                return Err(CloseReason::Broken("query attributes longer than a buffer"));
-            }
+        let text_at = text_start(payload, link.capabilities());
+        if !head.fits() {
+            return Ok(self.long_text(link, head, text_at));
+        }
+        let Some(text_at) = text_at else {
             // Broken attributes: the server says so, unless it can read them.
             let found = scan(payload);
             let matters = found.call || found.setting || has_named;
@@ -203,15 +206,7 @@ impl Dispatcher<'_> {
         };
         let text = &payload[text_at..];
         let query = head.command == Command::QUERY;
-        link.note_text(text, self.view.dialect(link.status()), head.fits(), query);
-        if !head.fits() {
-            let dialect = self.view.dialect(link.status());
-            let calls_named = query && self.statements.named.any_but_commits();
-            let stream = Stream::after(dialect, text_at).with_names(calls_named);
-            let native = runs_uncovered(self.context);
-            let stream = if native { stream.looking() } else { stream };
-            return Ok(CommandAction::Forward(Some(stream)));
-        }
+        link.note_text(text, self.view.dialect(link.status()), true, query);
         let found = scan(text);
         if found.setting {
             self.view.note_setting(text, !query);
@@ -225,6 +220,18 @@ impl Dispatcher<'_> {
         };
         let parks = found.call || names || asks || self.commits(link, text, query);
         Ok(if parks { CommandAction::Park } else { CommandAction::Forward(None) })
+    }
+
+    /// One that is too long to be held back.
+    fn long_text(&self, link: &mut Link, head: &Head<'_>, text_at: Option<usize>) -> CommandAction {
+        let query = head.command == Command::QUERY;
+        let dialect = self.view.dialect(link.status());
+        let text = text_at.map_or(&[][..], |at| &head.payload()[at..]);
+        link.note_text(text, dialect, false, query);
+        let calls_named = query && self.statements.named.any_but_commits();
+        let stream = stream_of(text_at, dialect).with_names(calls_named);
+        let native = runs_uncovered(self.context);
+        CommandAction::Forward(Some(if native { stream.looking() } else { stream }))
     }
 
     /// Whether a text may have to be fenced, or, if it is prepared, its executions.

@@ -22,8 +22,13 @@ use crate::types::{BackendId, ConnectionId};
 
 const OWN_ID: &[u8] = b"connection_id";
 
+/// Bytes of an error packet before its text: the byte that marks it, the number, and the SQLSTATE after a `#`.
+const ERROR_HEAD: usize = 9;
+
 /// ER_NO_SUCH_THREAD.
 const NO_SUCH_THREAD: u16 = 1094;
+/// ER_KILL_DENIED_ERROR.
+const NOT_OWNER: u16 = 1095;
 /// ER_QUERY_INTERRUPTED.
 const INTERRUPTED: u16 = 1317;
 /// ER_CONNECTION_KILLED, of MariaDB.
@@ -310,17 +315,27 @@ fn perhaps_same_run(a: Option<i64>, b: Option<i64>) -> bool {
 
 /// The server's reply, with the session's id in place of its connection's.
 fn with_own_id(reply: &Reply, backend: BackendId, own: ConnectionId) -> Vec<u8> {
-    let Some(payload) = reply.bytes.get(HEADER..).filter(|_| reply.is_error()) else {
-        return reply.bytes.clone();
-    };
-    let (from, to) = (backend.to_string(), own.to_string());
-    let Some(at) = memchr::memmem::rfind(payload, from.as_bytes()) else {
-        return reply.bytes.clone();
-    };
-    let mut out = Vec::new();
-    let parts = [&payload[..at], to.as_bytes(), &payload[at + from.len()..]];
-    put_frame(&mut out, 1, &parts.concat());
-    out
+    let named = matches!(reply.ending, Ending::Err { code: NO_SUCH_THREAD | NOT_OWNER });
+    let changed = || renamed(reply.bytes.get(HEADER..)?, backend, own);
+    named.then(changed).flatten().map_or_else(
+        || reply.bytes.clone(),
+        |payload| {
+            let mut out = Vec::new();
+            put_frame(&mut out, 1, &payload);
+            out
+        },
+    )
+}
+
+/// An error packet with another id in its text, where the whole of a number is the connection's: each language has a place of its
+/// own for it.
+fn renamed(payload: &[u8], backend: BackendId, own: ConnectionId) -> Option<Vec<u8>> {
+    let (head, text) = payload.split_at_checked(ERROR_HEAD).filter(|(head, _)| head[3] == b'#')?;
+    let number = backend.to_string();
+    let digit = |at: Option<usize>| at.and_then(|at| text.get(at)).is_some_and(u8::is_ascii_digit);
+    let whole = |at: &usize| !digit(at.checked_sub(1)) && !digit(Some(at + number.len()));
+    let at = memchr::memmem::find_iter(text, number.as_bytes()).find(whole)?;
+    Some([head, &text[..at], own.to_string().as_bytes(), &text[at + number.len()..]].concat())
 }
 
 #[cfg(test)]
@@ -335,6 +350,7 @@ mod tests {
             (" kill query 1073741825 ; ", true, " kill query 77 ; "),
             ("KILL HARD CONNECTION\n1073741825", false, "KILL HARD CONNECTION\n77"),
             ("/* app */ KILL 1073741825", false, "/* app */ KILL 77"),
+            ("-- app\n# it\nKILL 1073741825", false, "-- app\n# it\nKILL 77"),
         ] {
             let kill = read(text).expect(text);
             let number = matches!(kill.victim, KillTarget::Numbered(_, ConnectionId(0x4000_0001)));
@@ -370,5 +386,24 @@ mod tests {
         ] {
             assert_eq!(read(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn only_the_text_of_an_error_names_another_id() {
+        let error = |code: u16, state: &str, text: &str| {
+            [&[0xff][..], &code.to_le_bytes(), b"#", state.as_bytes(), text.as_bytes()].concat()
+        };
+        let own = ConnectionId(1_073_741_825);
+        for id in [1, 7, 10, 70, 100, 1094, 1095] {
+            let theirs = error(1095, "HY000", &format!("You are not owner of thread {id}"));
+            let ours = error(1095, "HY000", "You are not owner of thread 1073741825");
+            assert_eq!(renamed(&theirs, BackendId(id), own), Some(ours), "{id}");
+            let other = error(1317, "70100", "Query execution was interrupted");
+            assert_eq!(renamed(&other, BackendId(id), own), None, "{id}");
+        }
+        let theirs = error(1095, "HY000", "13 3 ist nicht 31");
+        let ours = error(1095, "HY000", "13 1073741825 ist nicht 31");
+        assert_eq!(renamed(&theirs, BackendId(3), own), Some(ours));
+        assert_eq!(renamed(b"\xff\x47\x04", BackendId(1), own), None);
     }
 }

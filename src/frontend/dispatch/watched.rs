@@ -17,11 +17,13 @@ use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::Command;
 use crate::protocol::frame::{FrameHeader, HEADER};
 use crate::protocol::handshake::{ChangeUser, Login};
+use crate::sql::find::first_word::after_comments;
 use crate::sql::find::prefilter::scan;
 use crate::sql::find::stream::Stream;
-use crate::sql::find::words::runs_others;
+use crate::sql::lexer::dialect::Dialect;
 use crate::sql::lexer::scanner::is_space;
 use crate::sql::report::coverage::{By, Coverage};
+use crate::sql::session::runs_others::runs_others;
 
 /// The attributes in which clients say what they are, the best first.
 const PROGRAM: [&[u8]; 2] = [b"program_name", b"_client_name"];
@@ -79,10 +81,8 @@ pub(crate) fn decide_watched(
             let text_at = text_start(payload, link.capabilities());
             if !fits {
                 watch.begin_long(Command(byte) == Command::STMT_PREPARE);
-                // The text after even longer attributes is not read.
-                return Ok(CommandAction::Forward(
-                    text_at.map(|at| Stream::after(view.dialect(link.status()), at).looking()),
-                ));
+                let stream = stream_of(text_at, view.dialect(link.status()));
+                return Ok(CommandAction::Forward(Some(stream.looking())));
             }
             watch_text(watch, view, link, Command(byte), text_at.map(|at| &payload[at..]));
         }
@@ -112,6 +112,14 @@ pub(crate) fn decide_watched(
     pass
 }
 
+/// For a statement that does not fit into a buffer. Its attributes may not, either, or have not all come.
+pub(super) fn stream_of(text_at: Option<usize>, dialect: Dialect) -> Stream {
+    match text_at {
+        Some(at) => Stream::after(dialect, at),
+        None => Stream::after_attributes(dialect),
+    }
+}
+
 fn watch_text(
     watch: &mut Watch,
     view: &ServerView,
@@ -130,7 +138,8 @@ fn watch_text(
         watch.unread(AMBIGUOUS, why);
         watch.keeps_rows().then(|| Arc::new(WatchedText::unknown(AMBIGUOUS.to_owned())))
     });
-    let others = watch.keeps_rows() && text.is_none_or(runs_others);
+    let dialect = view.dialect(link.status());
+    let others = watch.keeps_rows() && text.is_none_or(|text| runs_others(text, dialect));
     let unknown = || match text {
         Some(text) => runs_unknown(text, view.dialect(link.status())),
         None => WatchedText::unknown(UNREAD.to_owned()),
@@ -189,7 +198,7 @@ pub(crate) fn watch_changed_user(watch: &mut Watch, change: Option<&ChangeUser<'
 
 /// The name in `USE name`.
 fn schema_used(text: &[u8]) -> Option<&[u8]> {
-    let text = text.trim_ascii_start();
+    let text = &text[after_comments(text)..];
     let (word, rest) = text.split_at_checked(3)?;
     if !word.eq_ignore_ascii_case(b"USE")
         || !rest.first().is_some_and(|b| is_space(*b) || *b == b'`')
@@ -203,10 +212,15 @@ fn schema_used(text: &[u8]) -> Option<&[u8]> {
     Some(quoted.unwrap_or(name))
 }
 
-/// Whether a text of several statements may hold one that changes the default schema.
+/// Whether a statement after the first of a text may change the default schema.
 fn may_use_another(text: &[u8]) -> bool {
-    memchr::memchr(b';', text.trim_ascii_end().strip_suffix(b";").unwrap_or(text)).is_some()
-        && text.windows(3).any(|word| word.eq_ignore_ascii_case(b"USE"))
+    let is_use = |word: &[u8]| word.eq_ignore_ascii_case(b"USE");
+    let leads = |at: usize| {
+        let next = text[at + 1..].trim_ascii_start();
+        let odd = next.first().is_some_and(|b| matches!(b, b'/' | b'#' | b'-' | b'*'));
+        odd || next.get(..3).is_some_and(is_use)
+    };
+    text.windows(3).any(is_use) && memchr::memchr_iter(b';', text).any(leads)
 }
 
 #[cfg(test)]
@@ -219,13 +233,18 @@ mod tests {
             ("USE shop", Some("shop")),
             ("  use\t`my shop` ; ", Some("my shop")),
             ("USE`shop`", Some("shop")),
+            ("/* a */ USE shop", Some("shop")),
             ("USER x", None),
             ("SELECT 1", None),
             ("US", None),
         ] {
             assert_eq!(schema_used(sql.as_bytes()), schema.map(str::as_bytes), "{sql}");
         }
-        assert!(may_use_another(b"SELECT 1; USE x"));
-        assert!(!may_use_another(b"USE x;") && !may_use_another(b"DO 1; DO 2"));
+        for sql in ["SELECT 1; USE x", "DO 1; /* a */ use x", "DO 1;-- a\nUSE x"] {
+            assert!(may_use_another(sql.as_bytes()), "{sql}");
+        }
+        for sql in ["USE x;", "DO 1; DO 2", "SELECT ';', 'use it'", "DO 1; SELECT 'because'"] {
+            assert!(!may_use_another(sql.as_bytes()), "{sql}");
+        }
     }
 }

@@ -8,6 +8,7 @@ use crate::protocol::command::{Command, Shape, TELLING};
 use crate::protocol::error_replacement::ErrorReplacement;
 use crate::protocol::frame::{FrameHeader, HEADER};
 use crate::sql::find::stream::{Stream, StreamFound};
+use crate::types::Flavour;
 
 /// What to do with a command.
 pub(crate) enum CommandAction {
@@ -66,6 +67,12 @@ impl Link {
         let result = result.and_then(|()| self.process(dispatch, &mut buffer));
         self.buffers.give(buffer);
         result
+    }
+
+    /// The server's family.
+    pub(crate) fn flavour(&self) -> Flavour {
+        let seated = || self.seat.as_ref().map(|seat| seat.flavour);
+        self.server.flavour().or_else(seated).unwrap_or(Flavour::MySql)
     }
 
     /// Looks at client bytes that were read ahead.
@@ -182,7 +189,7 @@ impl Link {
         let first = if frame.len == 0 { None } else { buffer.get(at + HEADER).copied() };
         let command = Command(first.unwrap_or(0));
         self.note_command(command);
-        let shape = Shape::of(&buffer[at..]);
+        let shape = Shape::of_clients(&buffer[at..], self.flavour());
         if shape != Shape::Nothing {
             self.replay_skipped()?;
         }

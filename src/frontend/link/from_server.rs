@@ -50,6 +50,9 @@ impl Link {
             if self.begin_next(&mut buffer[at..]) == ServerBytes::LastWords {
                 if self.guard.is_certain() {
                     if self.seat.is_some() {
+                        if self.last_words.len() + buffer.len() > MAX_REPLY {
+                            return Err(CloseReason::Broken("endless bytes that nobody asked for"));
+                        }
                         self.last_words.extend_from_slice(&buffer[at..]);
                         buffer.truncate(at);
                     }

@@ -38,7 +38,7 @@ impl Link {
         packet: &[u8],
         recipient: Recipient,
     ) -> Result<(), CloseReason> {
-        let shape = Shape::of(packet);
+        let shape = Shape::of_clients(packet, self.flavour());
         if shape != Shape::Nothing {
             self.replay_skipped()?;
         }

@@ -18,7 +18,7 @@ use crate::protocol::cut::Reported;
 use crate::protocol::response::{Progress, Tracker};
 use crate::protocol::statement_ids::Naming;
 use crate::servers::writer::Destination;
-use crate::types::ProxyId;
+use crate::types::{Flavour, ProxyId};
 
 /// The connection, while there is one.
 pub(super) struct ServerSide(Option<Box<Backend>>);
@@ -41,6 +41,11 @@ impl ServerSide {
     /// Its leg.
     pub(super) fn leg_mut(&mut self) -> Option<&mut Leg> {
         self.0.as_mut().map(|backend| backend.leg_mut())
+    }
+
+    /// The server's family. Not connected: not known.
+    pub(super) fn flavour(&self) -> Option<Flavour> {
+        self.0.as_ref().map(|backend| backend.flavour())
     }
 
     fn tracker(&self) -> Option<&Tracker> {

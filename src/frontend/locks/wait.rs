@@ -221,6 +221,7 @@ async fn become_visible(
     cx: &mut CallContext<'_>,
     wait: &mut VisibleWait<'_>,
 ) -> Result<(), CloseReason> {
+    cx.command.note_wait();
     let inside = cx.server.status().has(Status::IN_TRANS);
     cx.identity.activity().set_waiting(!inside);
     if cx.server.is_shared() && !cx.server.limits(wait.text()) {

@@ -324,6 +324,8 @@ impl Watch {
                         let locks = calls.map(|call| lock(call, &values, told, flavour)).collect();
                         report.ran(&text, locks, outcome, seen.sent);
                     }
+                    // A definition calls nothing yet.
+                    Purpose::Rows(_) if text.statement.coverage == Coverage::Passed => {}
                     Purpose::Rows(_) => {
                         let timeout = text.uses.calls.first().map(|c| &c.timeout);
                         let timeout = timeout.and_then(|t| given(t, &values, told));

@@ -24,6 +24,8 @@ pub(crate) struct CurrentCommand {
     counting: Counting,
     /// It is one of several statements of a text.
     is_part: bool,
+    /// A call of it has waited.
+    waited: bool,
 }
 
 impl CurrentCommand {
@@ -35,6 +37,16 @@ impl CurrentCommand {
     /// Whether it is one of several statements of a text.
     pub(crate) fn is_part(&self) -> bool {
         self.is_part
+    }
+
+    /// A call of it waits.
+    pub(crate) fn note_wait(&mut self) {
+        self.waited = true;
+    }
+
+    /// Whether a call of it has waited for longer than a lock takes to change hands.
+    pub(crate) fn has_waited(&self) -> bool {
+        self.waited
     }
 
     /// The server could run it as it is.

@@ -6,6 +6,9 @@
 //! statement with a probe in the call's place, a lock of its own that tells afterwards whether it
 //! was taken ([ADR 12](../../docs/adr/0012-composite-statements.md)).
 
+use tokio::time::Instant;
+
+use super::clock::set_clock;
 use super::lock_tables::list_locks;
 use super::rewrite::{Edits, Which, edit_for_nothing, look_back, spliced};
 use super::run_calls::{Filled, run_calls};
@@ -104,8 +107,12 @@ pub(crate) async fn run_all_calls(
         edits.extend(composite.calls.iter().map(|call| edit_for_nothing(cx, call)));
         return Ok(Flow::Continue);
     }
+    let began = Instant::now();
     Ok(match run_calls(cx, statement, edits).await? {
-        Filled::All | Filled::Fails => Flow::Continue,
+        Filled::All | Filled::Fails => {
+            set_clock(cx, statement, began, edits).await?;
+            Flow::Continue
+        }
         Filled::Answered => Flow::Answered,
     })
 }

@@ -1,5 +1,6 @@
 //! Lock calls inside a larger statement.
 
+mod clock;
 pub(super) mod composite;
 pub(super) mod lock_tables;
 pub(super) mod native;

@@ -353,18 +353,24 @@ async fn argument_of(
     if part.repeatable || !is_name {
         return Ok(Given::Expression { sql, numeric: false });
     }
+    // Evaluated once, and read twice: MySQL's error quotes the bytes of a name that is no text.
     let (open, close, literal): (&[u8], &[u8], &[u8]) = match cx.flavour() {
-        Flavour::MySql => (b"SELECT HEX(CONVERT(", b" USING utf8mb4))", b"_utf8mb4 x'"),
-        Flavour::MariaDb => (b"SELECT HEX(CONCAT(", b"))", b"x'"),
+        Flavour::MySql => (
+            b"SELECT HEX(CONVERT(n USING utf8mb4)),HEX(n) FROM (SELECT ",
+            b" AS n LIMIT 1) d",
+            b"_utf8mb4 x'",
+        ),
+        Flavour::MariaDb => (b"SELECT HEX(CONCAT(", b")),NULL", b"x'"),
     };
     let row = cx.ask_row(&[open, sql.as_slice(), close].concat()).await?;
-    Ok(match row.as_deref() {
-        Some([Some(hex)]) => {
-            Given::Expression { sql: [literal, hex, b"'"].concat(), numeric: false }
-        }
-        // An error will come again.
-        Some(_) | None => Given::Null,
-    })
+    let sql = match row.as_deref() {
+        Some([Some(hex), _]) => [literal, hex, b"'"].concat(),
+        Some([None, Some(hex)]) => [b"_binary x'", hex.as_slice(), b"'"].concat(),
+        Some(_) => return Ok(Given::Null),
+        // The error comes again.
+        None => sql,
+    };
+    Ok(Given::Expression { sql, numeric: false })
 }
 
 /// Whether MariaDB, which looks for a KILL QUERY at each row, does so after the call and before the

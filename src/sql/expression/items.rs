@@ -167,8 +167,39 @@ impl Tokens<'_> {
             // 1.5
             3 if self.punct(first + 1, b'.') => digits(first) && digits(first + 2),
             // NOW()
-            3 => self.punct(first + 1, b'(') && self.is_quiet(first..part.end),
+            3 => {
+                self.punct(first + 1, b'(')
+                    && (self.is_quiet(first..part.end) || self.is_clock(first))
+            }
+            // NOW(3)
+            4 => self.punct(first + 1, b'(') && digits(first + 2) && self.is_clock(first),
             _ => false,
         }
+    }
+
+    /// Whether a function tells the time, with digits of a second or without: after a gap it may be a stored function.
+    fn is_clock(&self, at: usize) -> bool {
+        const CLOCKS: [&str; 10] = [
+            "NOW",
+            "CURRENT_TIMESTAMP",
+            "LOCALTIME",
+            "LOCALTIMESTAMP",
+            "SYSDATE",
+            "CURTIME",
+            "CURRENT_TIME",
+            "UTC_TIMESTAMP",
+            "UTC_TIME",
+            "UNIX_TIMESTAMP",
+        ];
+        const DATES: [&str; 3] = ["CURDATE", "CURRENT_DATE", "UTC_DATE"];
+        let digits = !self.punct(at + 2, b')');
+        // With an argument, it converts a time.
+        let converts = digits && self.is(at, "UNIX_TIMESTAMP");
+        let adjoins = self.list[at].end == self.list[at + 1].start;
+        let named = |names: &[&str]| names.iter().any(|name| self.is(at, name));
+        self.list[at].kind == Kind::Word
+            && adjoins
+            && !converts
+            && (named(&CLOCKS) || !digits && named(&DATES))
     }
 }

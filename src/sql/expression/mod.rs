@@ -2,6 +2,7 @@
 
 pub mod argument;
 pub(in crate::sql) mod clauses;
+pub mod clock;
 pub mod composite;
 pub mod effects;
 pub mod items;

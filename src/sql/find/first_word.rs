@@ -31,16 +31,24 @@ pub fn after_comments(text: &[u8]) -> usize {
     loop {
         at += text[at..].iter().take_while(|b| is_space(**b)).count();
         // `/*!`, `/*M!` and `/*+` are more than comments.
-        let comment = match &text[at..] {
+        let rest = &text[at..];
+        let comment = match rest {
             [b'/', b'*', b'!' | b'M' | b'+', ..] => None,
-            [b'/', b'*', rest @ ..] => memchr::memmem::find(rest, b"*/"),
+            [b'/', b'*', inner @ ..] => memchr::memmem::find(inner, b"*/").map(|n| n + 4),
+            [b'#', ..] => Some(line(rest)),
+            [b'-', b'-', after, ..] if is_space(*after) => Some(line(rest)),
             _ => None,
         };
         match comment {
-            Some(length) => at += length + 4,
+            Some(length) => at += length,
             None => return at,
         }
     }
+}
+
+/// How long a comment up to the end of its line is.
+fn line(text: &[u8]) -> usize {
+    memchr::memchr(b'\n', text).map_or(text.len(), |end| end + 1)
 }
 
 #[cfg(test)]
@@ -60,7 +68,12 @@ mod tests {
             ("/*+ a */ SELECT 1", ""),
             ("/* open", ""),
             ("/* a */", ""),
-            ("-- a\nSELECT 1", ""),
+            ("-- a\nSELECT 1", "SELECT"),
+            ("--\n--\t/* a\r\n# b */\n/* c */ select", "select"),
+            ("--a\nSELECT 1", ""),
+            ("--\u{a0}a\nSELECT 1", ""),
+            ("# SELECT 1", ""),
+            ("--", ""),
             ("SELECT_", ""),
             ("select\u{e9}", ""),
             ("set1", ""),

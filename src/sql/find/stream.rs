@@ -3,6 +3,7 @@
 
 use super::finder::Finder;
 use super::mentions::Mentions;
+use crate::protocol::attributes::AttributesAhead;
 use crate::sql::lexer::dialect::Dialect;
 
 /// What the search found.
@@ -25,11 +26,40 @@ const MAX_FORKS: usize = 64;
 /// So far in front of a name its meaning is decided.
 const NEAR: usize = 64;
 
+/// What is in front of a statement.
+#[derive(Debug, Clone)]
+enum Ahead {
+    /// So many bytes.
+    Bytes(usize),
+    /// Query attributes.
+    Attributes(AttributesAhead),
+}
+
+impl Ahead {
+    /// How many bytes of a piece it takes.
+    fn pass(&mut self, piece: &[u8]) -> usize {
+        match self {
+            Self::Bytes(left) => {
+                let now = piece.len().min(*left);
+                *left -= now;
+                now
+            }
+            Self::Attributes(attributes) => {
+                let (now, text) = attributes.pass(piece);
+                if text {
+                    *self = Self::Bytes(0);
+                }
+                now
+            }
+        }
+    }
+}
+
 /// Passes a statement on.
 #[derive(Debug, Clone)]
 pub struct Stream {
-    /// Bytes in front of the statement that are still to be passed over.
-    skip: usize,
+    /// What is still to be passed over in front of the statement.
+    ahead: Ahead,
     /// Bytes of the statement that were passed on.
     at: usize,
     /// One for each way in which the text so far may be read; none when there are too many.
@@ -49,9 +79,18 @@ pub struct Stream {
 impl Stream {
     /// A statement that starts after `skip` bytes.
     pub fn after(dialect: Dialect, skip: usize) -> Self {
+        Self::from_start(dialect, Ahead::Bytes(skip))
+    }
+
+    /// A statement after a command byte and query attributes of any length.
+    pub fn after_attributes(dialect: Dialect) -> Self {
+        Self::from_start(dialect, Ahead::Attributes(AttributesAhead::new()))
+    }
+
+    fn from_start(dialect: Dialect, ahead: Ahead) -> Self {
         let readings = vec![Finder::in_any_mode(dialect)];
         Self {
-            skip,
+            ahead,
             at: 0,
             readings,
             stride: STRIDES[0],
@@ -82,8 +121,7 @@ impl Stream {
             self.spoil(chunk);
             return None;
         }
-        let skipped = self.skip.min(chunk.len());
-        self.skip -= skipped;
+        let skipped = self.ahead.pass(chunk);
         let text = &mut chunk[skipped..];
         let (at, found) = self.find(text)?;
         self.spoil(&mut text[at..]);

@@ -1,7 +1,6 @@
 //! Questions about a text that its words answer, without a look at its grammar.
 
 use super::mentions::mention;
-use crate::sql::lexer::scanner::is_space;
 
 /// Results that a statement leaves in its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,23 +66,6 @@ impl Back {
 /// Whether one of the five functions is named anywhere, in strings and comments too.
 pub fn mentions(text: &[u8]) -> bool {
     mention(text).is_some()
-}
-
-/// Whether a text may run statements that are not in it: CALL, EXECUTE, or a block with one of them.
-pub fn runs_others(text: &[u8]) -> bool {
-    let leads = |at: usize| {
-        let start = text[at..].iter().position(|b| !(is_space(*b) || *b == 0xa0));
-        start.is_some_and(|start| {
-            let text = text[at + start..].get(..3).unwrap_or_default().to_ascii_lowercase();
-            // `-`, `#`, `/` and `*`: after a comment, or half a versioned one; SET STATEMENT … FOR.
-            matches!(text.as_slice(), [b'c' | b'e' | b'b' | b'/' | b'#' | b'-' | b'*', ..] | b"set")
-        })
-    };
-    if !leads(0) && !memchr::memchr_iter(b';', text).any(|at| leads(at + 1)) {
-        return false;
-    }
-    let text = text.to_ascii_lowercase();
-    [&b"call"[..], b"execute"].iter().any(|word| memchr::memmem::find(&text, word).is_some())
 }
 
 /// Whether a text names the setting that ends a transaction when it is switched on.

@@ -123,6 +123,7 @@ mod tests {
         for text in [
             "SELECT c FROM sbtest1 WHERE id=5023",
             "  (SELECT a_id, row_id FROM t) UNION (SELECT 2)",
+            "# app\n-- shop\nSELECT 1",
             "/* app:shop */ /**/ select last_login, client_id, inserted_at FROM t_count;",
             "INSERT INTO t (user_id, next, value) VALUES ('a', 1, 'it''s')",
             "UPDATE t SET interval_id=3, connections_id=4 WHERE session_id='x'; ",
@@ -149,7 +150,7 @@ mod tests {
             "/*! CALL p() */",
             "/*M! CALL p() */",
             "/* a */ /*+ b */ SELECT 1",
-            "-- a\nSELECT 1",
+            "--\u{a0}a\nSELECT 1",
             "SELECT 1; -- a",
             "SELECT @a",
             "selection",

@@ -10,6 +10,7 @@
 pub mod effects;
 mod first_look;
 mod judge;
+pub mod runs_others;
 pub mod stateful;
 mod variables;
 mod words;

@@ -4,8 +4,9 @@ use rand::RngExt;
 use rand::rngs::StdRng;
 
 use super::stage::{Enemy, Stage, any_library, mutated, noise};
+use crate::own_server::flavour_of;
 use crate::proxy::{Proxy, fresh_schema};
-use crate::script::Server;
+use crate::script::{Flavour, Server};
 use crate::scripted::packet;
 use crate::session::Session;
 use crate::wire::capability::{MULTI_STATEMENTS, QUERY_ATTRIBUTES};
@@ -63,16 +64,29 @@ pub(super) fn commands(server: &Server) {
     stage.assert_unharmed(64 << 20);
 }
 
-/// Of these, MySQL answers what is too short, MariaDB nothing: what comes next would get the answer.
-pub(super) fn short_packets_close_the_session(server: &Server) {
-    let stage = Stage::start(server, &[]);
-    for short in [&[command::STMT_CLOSE, 1, 0, 0][..], &[command::STMT_SEND_LONG_DATA, 1, 0, 0, 0]]
-    {
-        let (mut enemy, ..) = Enemy::log_in(&stage, &OWN, 0, &[]);
-        enemy.send(&packet(0, short));
-        assert_eq!(enemy.frame(), None);
+/// MySQL answers what is too short, MariaDB does not: what comes next must get its own answer.
+pub(super) fn short_packets_are_answered_as_by_the_server(server: &Server) {
+    let mysql = flavour_of(server) == Flavour::MySql;
+    for mode in ["durable", "coexist"] {
+        let stage = Stage::start(server, &["--mode", mode]);
+        for short in [
+            &[command::STMT_CLOSE][..],
+            &[command::STMT_CLOSE, 1, 0, 0],
+            &[command::STMT_SEND_LONG_DATA, 1, 0, 0, 0],
+        ] {
+            let (mut enemy, ..) = Enemy::log_in(&stage, &OWN, 0, &[]);
+            for _ in 0..2 {
+                enemy.send(&[packet(0, short), packet(0, &[command::PING])].concat());
+                if mysql {
+                    let error = enemy.frame().expect("an error");
+                    assert_eq!(error[4..7], [0xff, 0x2b, 0x07], "{}", error.escape_ascii());
+                }
+                let answer = enemy.frame().expect("an answer");
+                assert_eq!(answer[4], 0, "{}", answer.escape_ascii());
+            }
+        }
+        stage.assert_unharmed(64 << 20);
     }
-    stage.assert_unharmed(64 << 20);
 }
 
 /// Some of these a server reads nevertheless.

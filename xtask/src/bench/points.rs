@@ -10,6 +10,23 @@ use lockstead_support::Flavour;
 use super::Run;
 use super::plan::Plan;
 
+/// Threads of the statements with words.
+const WORDS_AT: usize = 16;
+/// What stands before a point select: words that look like CALL and EXECUTE cost what a plain one costs.
+const WORDS: [(&str, &str); 4] = [
+    ("plain", "SELECT c"),
+    ("comment", "/* app:callcenter */ SELECT c"),
+    ("line", "-- executed by cron\nSELECT c"),
+    ("name", "SELECT c AS callers"),
+];
+/// The point select of sysbench, with a beginning of its own.
+const WORDS_SCRIPT: &str = r#"
+function thread_init() con = sysbench.sql.driver():connect() end
+function event()
+  con:query(os.getenv("LOCKSTEAD_WORDS") .. " FROM sbtest1 WHERE id=" .. sysbench.rand.default(1, 10000))
+end
+"#;
+
 impl Run<'_> {
     pub(super) fn measure_points(&mut self) -> Result<()> {
         let mut variants = self.plan.variants(&["direct", "haproxy", "lockstead"]);
@@ -45,7 +62,30 @@ impl Run<'_> {
                 }
             }
         }
+        self.stage.start_lockstead("coexist", &["--mode", "coexist"])?;
+        self.measure_words()?;
         self.stage.stop_all();
+        Ok(())
+    }
+
+    fn measure_words(&mut self) -> Result<()> {
+        let script = self.stage.place().file("words.lua");
+        fs::write(&script, WORDS_SCRIPT)?;
+        let (threads, time) =
+            (format!("--threads={WORDS_AT}"), format!("--time={}", self.plan.seconds));
+        let port = format!("--mysql-port={}", self.stage.port_of("coexist"));
+        for round in 1..=self.plan.rounds {
+            self.say(&format!("points with words, {WORDS_AT} threads, round {round}"));
+            for (variant, beginning) in WORDS {
+                let mut sysbench = self.sysbench_command(&script.display().to_string());
+                sysbench.env("LOCKSTEAD_WORDS", beginning);
+                sysbench.args([&port, &threads, &time, "--mysql-ssl=off", "run"]);
+                let output = said(sysbench)?;
+                let (_, rate) =
+                    rates(&output).with_context(|| format!("sysbench says no rate:\n{output}"))?;
+                self.add("words", (WORDS_AT, variant), "per_second", rate);
+            }
+        }
         Ok(())
     }
 
@@ -128,25 +168,34 @@ impl Run<'_> {
         certificates: Option<&Path>,
         options: &[&str],
     ) -> Result<String> {
-        let mut sysbench = Command::new(self.stage.programs().cache.join("bin/sysbench"));
         let ssl = if certificates.is_some() { "on" } else { "off" };
-        sysbench.args(["oltp_point_select", "--db-driver=mysql", "--mysql-host=127.0.0.1"]);
-        sysbench.args(["--mysql-user=bench", "--mysql-password=bench", "--mysql-db=bench"]);
+        let mut sysbench = self.sysbench_command("oltp_point_select");
         sysbench.args([&format!("--mysql-port={port}"), &format!("--mysql-ssl={ssl}")]);
         sysbench.args(["--tables=1", "--table-size=10000", "--db-ps-mode=disable"]).args(options);
         if let Some(folder) = certificates {
             sysbench.current_dir(folder);
         }
-        let output = sysbench.output().context("sysbench cannot be run")?;
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        if !output.status.success() {
-            let all = format!("{said}{}", String::from_utf8_lossy(&output.stderr));
-            let fatal: Vec<&str> =
-                all.lines().filter(|line| line.contains("FATAL")).take(3).collect();
-            bail!("sysbench failed: {}", fatal.join("\n"));
-        }
-        Ok(said)
+        said(sysbench)
     }
+
+    fn sysbench_command(&self, script: &str) -> Command {
+        let mut sysbench = Command::new(self.stage.programs().cache.join("bin/sysbench"));
+        sysbench.args([script, "--db-driver=mysql", "--mysql-host=127.0.0.1"]);
+        sysbench.args(["--mysql-user=bench", "--mysql-password=bench", "--mysql-db=bench"]);
+        sysbench
+    }
+}
+
+/// What sysbench prints.
+fn said(mut sysbench: Command) -> Result<String> {
+    let output = sysbench.output().context("sysbench cannot be run")?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    if !output.status.success() {
+        let all = format!("{said}{}", String::from_utf8_lossy(&output.stderr));
+        let fatal: Vec<&str> = all.lines().filter(|line| line.contains("FATAL")).take(3).collect();
+        bail!("sysbench failed: {}", fatal.join("\n"));
+    }
+    Ok(said)
 }
 
 /// Queries, and queries a second, of `queries:   123456 (24690.12 per sec.)`.

@@ -26,6 +26,7 @@ fn head(section: &str) -> String {
         "points" | "tls" => {
             ("threads", &[("queries/s", 12), ("proxy us/query", 16), ("of HAProxy", 10)])
         }
+        "words" => ("threads", &[("queries/s", 12), ("of plain", 10)]),
         "pooling" => ("clients", &[("queries/s", 12), ("proxy us/query", 16), ("p99 us", 10)]),
         "visits" => {
             ("a second", &[("visits/s", 12), ("p50 us", 10), ("p99 us", 10), ("logins/s", 10)])
@@ -113,6 +114,10 @@ fn row(group: &Group, of: Of) -> String {
         "pooling" => {
             let processor = processor(group, of);
             format!("{:12.0} {processor:>16} {:10.0}", median("per_second"), median("p99_us"))
+        }
+        "words" => {
+            let share = group.ratio("per_second", of, (size, "plain"));
+            format!("{:12.0} {share:10.3}", median("per_second"))
         }
         "visits" => visits(group, of),
         "idle" | "idle of shared" => format!("{:12.2}", median("kib_per_session")),

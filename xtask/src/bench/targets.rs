@@ -63,6 +63,7 @@ pub(crate) fn of_plain(flavour: Flavour) -> (f64, f64) {
 pub(crate) fn verdicts(group: &Group) -> Vec<Verdict> {
     let mut of_section = match group.section {
         "points" => points(group),
+        "words" => words(group),
         "tls" => tls(group),
         "idle" => idle(group),
         "rest" => rest(group),
@@ -126,6 +127,19 @@ fn points(group: &Group) -> Vec<Verdict> {
         }
     }
     out
+}
+
+/// Statements with words that look like calls, beside plain ones.
+fn words(group: &Group) -> Vec<Verdict> {
+    let pairs = group.sizes().into_iter().flat_map(|n| {
+        let others = group.variants().into_iter().filter(|variant| *variant != "plain");
+        others.map(move |variant| (n, variant))
+    });
+    let one = |of: (usize, &'static str)| {
+        let what = format!("point selects in mode coexist, {} threads, {}/plain", of.0, of.1);
+        verdict(what, group.ratio("per_second", of, (of.0, "plain")), Must::Reach, 0.9)
+    };
+    pairs.map(one).collect()
 }
 
 fn pooling(group: &Group) -> Vec<Verdict> {

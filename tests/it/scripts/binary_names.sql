@@ -1,0 +1,25 @@
+# The error of a name that is no text quotes its bytes, whether the name is computed once or again.
+@only mysql
+@matrix caps=-DEPRECATE_EOF
+a: SELECT GET_LOCK(_binary'a\xff',0)
+= ERR 3057/42000
+a: SELECT GET_LOCK(UNHEX(SHA2('job',256)),0)
+= ERR 3057/42000
+a: SELECT GET_LOCK(UUID_TO_BIN('6ccd780c-baba-1026-9564-5b8c656024db'),0)
+= ERR 3057/42000
+a: SELECT GET_LOCK(POINT(1,1),0)
+= ERR 3057/42000
+a: SELECT GET_LOCK(ST_GeomFromText('POINT(1 1)'),0), 2
+= ERR 3057/42000
+a: DO RELEASE_LOCK(AES_ENCRYPT('a','b'))
+= ERR 3057/42000
+a: SELECT IS_FREE_LOCK(POINT(1,1)), IS_USED_LOCK('$N')
+= ERR 3057/42000
+a: SELECT GET_LOCK(RANDOM_BYTES(0),0)
+= ERR 1690/22003
+a: SELECT GET_LOCK(UUID_TO_BIN('61626364-6566-6768-696a-6b6c6d6e6f70'),0)
+= 1
+a: SELECT IS_USED_LOCK('abcdefghijklmnop')
+= <a>
+a: SELECT RELEASE_LOCK(UUID_TO_BIN('61626364-6566-6768-696a-6b6c6d6e6f70'))
+= 1
