@@ -189,7 +189,7 @@ impl Link {
         let recipient = dispatch.forwarded(self, command, shape);
         let about = self.address(buffer, at);
         if shape != Shape::Nothing {
-            self.owe_about(Pending::new(shape, recipient), about);
+            self.owe_about(Pending::to(&buffer[at..], recipient), about);
         }
         let frame = FrameHeader::peek(&buffer[at..]).unwrap_or(frame);
         self.note_server_used();
