@@ -65,6 +65,7 @@ fn follow<'a>(
             match progress {
                 Progress::Continue => assert!(rest.is_empty(), "bytes after the end of the packet"),
                 Progress::NextResult => {}
+                Progress::Broken(_) => ends.push((at, progress)),
                 Progress::WantsFile => {
                     ends.push((at, progress));
                     tracker.begin(Shape::Results);

@@ -192,6 +192,9 @@ impl Backend {
             leg, id, flavour, version, capabilities, opened, to, known_since, pooled, ..
         } = self;
         let mut pooled = pooled.ok_or(io::ErrorKind::Unsupported)?;
+        if !pooled.cutter.is_at_rest() {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
         pooled.left = left;
         let leg = leg.detach()?;
         Ok(DetachedBackend {
@@ -361,8 +364,11 @@ impl Backend {
     /// Begins to follow a response whose first packet has this sequence id.
     pub fn begin_response(&mut self, shape: Shape, seq: u8) {
         self.tracker.begin(shape);
-        if let Some(renumber) = &mut self.renumber {
-            renumber.begin(seq);
+        match &mut self.renumber {
+            Some(renumber) => renumber.begin(seq),
+            // Compressed, packets are counted otherwise, and a stream of replication by nobody here.
+            None if self.leg.is_compressed() || shape == Shape::Endless => {}
+            None => self.tracker.count_from(seq),
         }
     }
 

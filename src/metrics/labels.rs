@@ -75,6 +75,7 @@ pub(super) const CLOSED: &[&str] = &[
     "no_proxy_header",
     "no_tls",
     "refused_by_server",
+    "response",
     "revoked",
     "server_unreachable",
     "too_many_connections",

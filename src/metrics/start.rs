@@ -3,6 +3,7 @@
 use super::labels::{CLOSED, CallOutcome, LIMITS, PINNED};
 use super::table::Metrics;
 use crate::lock::function::Function;
+use crate::protocol::command::Command;
 
 impl Metrics {
     /// Shows the counters of all known values.
@@ -12,6 +13,10 @@ impl Metrics {
                 // To ask for it makes it.
                 self.counted(function, outcome);
             }
+        }
+        // Every byte may be a command.
+        for command in (0..=u8::MAX).map(|byte| Command(byte).label()).chain(["none"]) {
+            self.protocol_errors.with_label_values(&[command]);
         }
         for reason in PINNED {
             self.pinned_sessions.with_label_values(&[*reason]);

@@ -56,6 +56,12 @@ metrics! {
         &["limit"]
     );
 
+    pub protocol_errors: IntCounterVec = counter_vec(
+        "protocol_errors_total",
+        "Answers of servers that cannot be followed, by the command: the session is closed.",
+        &["command"]
+    );
+
     pub unlocked_memory: IntCounter = counter(
         "password_memory_unlocked_total",
         "Blocks of memory for learned passwords that the system did not lock, so that they may be written to swap."

@@ -6,8 +6,9 @@
 use super::capabilities::Capabilities;
 use super::column::Column;
 use super::command::Shape;
+use super::ending::{HEAD, status_at};
 use super::frame::{FrameHeader, HEADER, put_frame};
-use super::grammar::{Grammar, HEAD, Progress, status_at};
+use super::grammar::{Grammar, Progress};
 use super::status::Status;
 
 /// A definition that is longer is not replaced: none is.
@@ -128,7 +129,7 @@ impl Amend {
         match progress {
             Some(Progress::NextResult) => self.columns.clear(),
             Some(Progress::Ended(ending)) => self.failed |= ending.is_error(),
-            Some(Progress::Continue | Progress::WantsFile) | None => {}
+            Some(Progress::Continue | Progress::WantsFile | Progress::Broken(_)) | None => {}
         }
         let flags = status_at(kind, head).and_then(|at| head.get_mut(at..at + 2));
         if let Some(flags) = flags.filter(|_| self.more) {

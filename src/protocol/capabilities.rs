@@ -15,6 +15,7 @@ impl Capabilities {
     pub const FOUND_ROWS: Self = Self(1 << 1);
     pub const CONNECT_WITH_DB: Self = Self(1 << 3);
     pub const COMPRESS: Self = Self(1 << 5);
+    pub const LOCAL_FILES: Self = Self(1 << 7);
     pub const IGNORE_SPACE: Self = Self(1 << 8);
     pub const PROTOCOL_41: Self = Self(1 << 9);
     pub const SSL: Self = Self(1 << 11);

@@ -9,8 +9,9 @@ use std::io;
 
 use super::capabilities::Capabilities;
 use super::command::Shape;
+use super::ending::HEAD;
 use super::frame::{FrameHeader, HEADER, put_frame};
-use super::grammar::{Grammar, HEAD, PacketKind, PrepareOk};
+use super::grammar::{Grammar, PacketKind, PrepareOk};
 use super::session_track::{DefaultReports, OkPacket, SessionChange};
 use super::statement_ids::{Naming, StatementNumbers};
 use super::status::Status;
@@ -146,6 +147,12 @@ impl Cutter {
         self.passes = all;
     }
 
+    /// Whether nothing is owed, and nothing of a packet has come: another session may have the connection.
+    pub fn is_at_rest(&self) -> bool {
+        let between = self.frame.is_empty() && self.skip == 0 && !self.continues;
+        between && self.expected.is_empty() && !self.grammar.is_active()
+    }
+
     /// What was reported since this was asked last.
     pub fn take_reported(&mut self) -> Reported {
         std::mem::take(&mut self.reported)
@@ -215,15 +222,7 @@ impl Cutter {
         if !self.grammar.is_active() {
             return PacketKind::Other;
         }
-        match self.grammar.kind(len, head) {
-            // Between the parameters and the columns of a prepared statement. No definition begins so.
-            PacketKind::Other
-                if self.grammar.is_preparing() && len == 5 && head.first() == Some(&0xfe) =>
-            {
-                PacketKind::Eof
-            }
-            kind => kind,
-        }
+        self.grammar.kind(len, head)
     }
 
     /// Counts the rows of a result set.

@@ -32,6 +32,20 @@ impl FrameHeader {
     }
 }
 
+/// The sequence id of the first packet that answers a packet: one more than that of its last frame. Of a packet that is
+/// not all there, the frames that are count.
+pub fn answering_seq(packet: &[u8]) -> u8 {
+    let (mut at, mut next) = (0, 1);
+    while let Some(frame) = packet.get(at..).and_then(FrameHeader::peek) {
+        next = frame.seq.wrapping_add(1);
+        if !frame.continued() {
+            break;
+        }
+        at += HEADER + frame.len;
+    }
+    next
+}
+
 /// Appends `payload` as one frame. Payloads the proxy itself says are far below the frame limit;
 /// a longer one is cut to it.
 pub fn put_frame(out: &mut Vec<u8>, seq: u8, payload: &[u8]) {
@@ -62,5 +76,15 @@ mod tests {
         assert_eq!(FrameHeader::peek(&out), Some(FrameHeader { len: 3, seq: 3 }));
         assert_eq!(&out[HEADER..], b"abc");
         assert_eq!(FrameHeader::peek(&out[..3]), None);
+        assert_eq!(answering_seq(&out), 4);
+    }
+
+    #[test]
+    fn an_answer_is_counted_on_from_the_last_frame() {
+        let mut packet = vec![0xff, 0xff, 0xff, 0];
+        assert_eq!(answering_seq(&packet), 1, "its next frame has not come");
+        packet.resize(HEADER + MAX_PAYLOAD, b'x');
+        packet.extend_from_slice(b"\x01\0\0\x01x\x01\0\0\x07");
+        assert_eq!(answering_seq(&packet), 2);
     }
 }

@@ -1,14 +1,15 @@
 //! The grammar of responses: what each packet is, by the packets before it and its first bytes.
 
 use super::capabilities::Capabilities;
+use super::column::is_definition;
 use super::command::Shape;
+use super::ending::{Ending, ending, eof, has_status};
 use super::frame::MAX_PAYLOAD;
 use super::reader::Reader;
 use super::status::Status;
 
-/// Payload bytes needed to read an OK packet's status and warnings: a header, two lengths of up to
-/// nine bytes, two numbers.
-pub(super) const HEAD: usize = 23;
+/// Columns that a result has at most: servers count those of a prepared statement in two bytes.
+const MOST_COLUMNS: u64 = 65535;
 
 /// What a packet means to the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,32 +22,8 @@ pub enum Progress {
     Ended(Ending),
     /// The server asked for the client's file (LOCAL INFILE) and waits.
     WantsFile,
-}
-
-/// How a response ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
-    /// OK or EOF, with its status flags and warning count.
-    Ok {
-        /// Status flags.
-        status: Status,
-        /// Number of warnings.
-        warnings: u16,
-    },
-    /// ERR, with its number.
-    Err {
-        /// The server's error number.
-        code: u16,
-    },
-    /// A packet that carries no status (`COM_STATISTICS`).
-    Plain,
-}
-
-impl Ending {
-    /// Whether the server refused.
-    pub fn is_error(self) -> bool {
-        matches!(self, Self::Err { .. })
-    }
+    /// No server says this. Nobody knows where the response ends, so the connection is of no use any more.
+    Broken(&'static str),
 }
 
 /// The head of a `COM_STMT_PREPARE` response.
@@ -87,8 +64,8 @@ enum Expected {
     /// does not say so in the EOF at its end.
     OutParameters,
     PrepareFirst,
-    /// Parameter and column definitions of a PREPARE, counted with their EOFs.
-    PrepareDefinitions(u32),
+    /// What is left of a PREPARE: definitions of parameters, the EOF after them, those of columns, their EOF.
+    PrepareDefinitions([u16; 4]),
     FieldList,
     OnePacket,
     /// The first packet of a response without an end: an error refuses the command.
@@ -171,21 +148,16 @@ impl Grammar {
         matches!(self.expected, Expected::Rows | Expected::OutParameters)
     }
 
-    /// Whether definitions of a prepared statement are still to come.
-    pub(super) fn is_preparing(&self) -> bool {
-        matches!(self.expected, Expected::PrepareDefinitions(_))
-    }
-
     /// What the next packet is, by its length and its first [`HEAD`] bytes.
     pub(super) fn kind(&self, len: usize, head: &[u8]) -> PacketKind {
         let first = head.first().copied().unwrap_or(0);
-        if first == 0xff && self.expected != Expected::OnePacket {
+        if first == 0xff {
             let code = head.get(1..3).map_or(0, |c| u16::from_le_bytes([c[0], c[1]]));
             // MariaDB reports progress as an error packet with the number 0xffff.
             let report = code == 0xffff && self.capabilities.has(Capabilities::MARIADB_PROGRESS);
             return if report { PacketKind::Report } else { PacketKind::Error(code) };
         }
-        let terminator = if self.deprecates_eof() { PacketKind::Ok } else { eof(head) };
+        let terminator = if self.deprecates_eof() { PacketKind::Ok } else { PacketKind::Eof };
         match self.expected {
             Expected::First => match first {
                 0x00 => PacketKind::Ok,
@@ -194,7 +166,7 @@ impl Grammar {
                 _ => PacketKind::ColumnCount,
             },
             Expected::Columns(_) => PacketKind::Column,
-            Expected::ColumnsEof => eof(head),
+            Expected::ColumnsEof => PacketKind::Eof,
             // 0xfe also starts a row whose first value is longer than a frame.
             Expected::Rows | Expected::OutParameters => {
                 let limit = if self.deprecates_eof() { MAX_PAYLOAD } else { 9 };
@@ -202,10 +174,9 @@ impl Grammar {
             }
             Expected::FieldList if first == 0xfe => terminator,
             Expected::PrepareFirst => PacketKind::Prepared,
-            Expected::PrepareDefinitions(1) if !self.deprecates_eof() => eof(head),
-            Expected::PrepareDefinitions(_)
-            | Expected::FieldList
-            | Expected::OnePacket
+            Expected::PrepareDefinitions([0, 1..=u16::MAX, ..] | [0, 0, 0, _]) => PacketKind::Eof,
+            Expected::PrepareDefinitions(_) | Expected::FieldList => PacketKind::Column,
+            Expected::OnePacket
             | Expected::Nothing
             | Expected::EndlessFirst
             | Expected::Endless => PacketKind::Other,
@@ -215,6 +186,9 @@ impl Grammar {
     /// Takes the next packet. `None` if it neither ends nor interrupts anything.
     pub(super) fn packet(&mut self, len: usize, head: &[u8]) -> Option<Progress> {
         let kind = self.kind(len, head);
+        if let Some(what) = self.fault(kind, len, head) {
+            return Some(self.broken(what));
+        }
         match kind {
             PacketKind::Error(code) => Some(self.end(Ending::Err { code })),
             PacketKind::File => Some(Progress::WantsFile),
@@ -223,23 +197,11 @@ impl Grammar {
                 self.column_count(head);
                 None
             }
-            PacketKind::Column => {
-                self.expected = match self.expected {
-                    Expected::Columns(left) if left > 1 => Expected::Columns(left - 1),
-                    _ => self.after_columns(),
-                };
-                None
-            }
+            PacketKind::Column => self.column(),
             PacketKind::Prepared => self.prepared(head),
             PacketKind::Ok | PacketKind::Eof => self.terminated(ending(kind, head)),
             PacketKind::Other => match self.expected {
-                Expected::PrepareDefinitions(left) if left > 1 => {
-                    self.expected = Expected::PrepareDefinitions(left - 1);
-                    None
-                }
-                Expected::PrepareDefinitions(_) | Expected::OnePacket => {
-                    Some(self.end(Ending::Plain))
-                }
+                Expected::OnePacket => Some(self.end(Ending::Plain)),
                 Expected::EndlessFirst => {
                     self.expected = Expected::Endless;
                     None
@@ -247,6 +209,60 @@ impl Grammar {
                 _ => None,
             },
         }
+    }
+
+    /// Why no server sends this packet here; `None` if one may. Rows are not looked at.
+    fn fault(&self, kind: PacketKind, len: usize, head: &[u8]) -> Option<&'static str> {
+        let (is_right, what) = match kind {
+            PacketKind::Other | PacketKind::Report => return None,
+            PacketKind::Column => (is_definition(head), "a definition of a column is missing"),
+            PacketKind::Ok => (has_status(kind, head), "an OK packet without a status"),
+            PacketKind::Eof => {
+                (len == 5 && head.first() == Some(&0xfe), "an EOF packet is missing")
+            }
+            PacketKind::Error(_) => (len >= 3, "an error packet without a number"),
+            PacketKind::File => {
+                let agreed = self.capabilities.has(Capabilities::LOCAL_FILES);
+                (agreed, "a request for a file of a client that sends none")
+            }
+            PacketKind::ColumnCount => (self.is_column_count(len, head), "no number of columns"),
+            PacketKind::Prepared => {
+                (len >= 12 && head.first() == Some(&0), "no answer to a PREPARE")
+            }
+        };
+        (!is_right).then_some(what)
+    }
+
+    /// Whether this is a number of columns, and nothing else but what says whether their definitions follow.
+    fn is_column_count(&self, len: usize, head: &[u8]) -> bool {
+        let mut r = Reader::new(head);
+        let columns = r.lenenc().is_some_and(|columns| (1..=MOST_COLUMNS).contains(&columns));
+        columns && len == r.position() + usize::from(self.flags_metadata())
+    }
+
+    /// Nobody can follow the response any more.
+    pub(super) fn broken(&mut self, what: &'static str) -> Progress {
+        self.expected = Expected::Nothing;
+        Progress::Broken(what)
+    }
+
+    /// One of the definitions that were announced.
+    fn column(&mut self) -> Option<Progress> {
+        match self.expected {
+            Expected::Columns(left) if left > 1 => self.expected = Expected::Columns(left - 1),
+            Expected::Columns(_) => self.expected = self.after_columns(),
+            Expected::PrepareDefinitions(left) => return self.definition(left, Ending::Plain),
+            _ => {}
+        }
+        None
+    }
+
+    /// One packet less of a PREPARE's response, which ends so if it was the last one.
+    fn definition(&mut self, mut left: [u16; 4], ending: Ending) -> Option<Progress> {
+        let next = left.iter_mut().find(|packets| **packets > 0)?;
+        *next -= 1;
+        self.expected = Expected::PrepareDefinitions(left);
+        (left == [0; 4]).then(|| self.end(ending))
     }
 
     /// An OK or EOF ends columns, a result or the response.
@@ -268,7 +284,8 @@ impl Grammar {
                 self.expected = Expected::First;
                 Some(Progress::NextResult)
             }
-            Expected::FieldList | Expected::PrepareDefinitions(_) => Some(self.end(ending)),
+            Expected::FieldList => Some(self.end(ending)),
+            Expected::PrepareDefinitions(left) => self.definition(left, ending),
             _ => Some(self.result_end(ending)),
         }
     }
@@ -276,11 +293,14 @@ impl Grammar {
     fn column_count(&mut self, head: &[u8]) {
         let mut r = Reader::new(head);
         let columns = r.lenenc().unwrap_or(0);
-        let optional = self.capabilities.has(Capabilities::OPTIONAL_METADATA)
-            || self.capabilities.has(Capabilities::MARIADB_CACHE_METADATA);
-        let follows = !optional || r.u8() != Some(0);
-        self.expected =
-            if columns > 0 && follows { Expected::Columns(columns) } else { self.after_columns() };
+        let follows = !self.flags_metadata() || r.u8() != Some(0);
+        self.expected = if follows { Expected::Columns(columns) } else { self.after_columns() };
+    }
+
+    /// Whether the number of columns comes with a byte that says whether their definitions follow.
+    fn flags_metadata(&self) -> bool {
+        self.capabilities.has(Capabilities::OPTIONAL_METADATA)
+            || self.capabilities.has(Capabilities::MARIADB_CACHE_METADATA)
     }
 
     fn prepared(&mut self, head: &[u8]) -> Option<Progress> {
@@ -290,14 +310,15 @@ impl Grammar {
         // After id, columns, params, filler and warnings: whether metadata follows.
         let follows = !self.capabilities.has(Capabilities::OPTIONAL_METADATA)
             || head.get(12).is_none_or(|&f| f != 0);
-        let eofs = u32::from(!self.deprecates_eof());
         // Definitions may be left out; the EOFs after them are not.
-        let count = |n: u16| if n > 0 { u32::from(follows) * u32::from(n) + eofs } else { 0 };
-        let definitions = count(ok.params) + count(ok.columns);
-        if definitions == 0 {
+        let definitions = |n: u16| if follows { n } else { 0 };
+        let eofs = |n: u16| u16::from(n > 0 && !self.deprecates_eof());
+        let (params, columns) = (ok.params, ok.columns);
+        let left = [definitions(params), eofs(params), definitions(columns), eofs(columns)];
+        if left == [0; 4] {
             return Some(self.end(Ending::Plain));
         }
-        self.expected = Expected::PrepareDefinitions(definitions);
+        self.expected = Expected::PrepareDefinitions(left);
         None
     }
 
@@ -323,44 +344,5 @@ impl Grammar {
     fn end(&mut self, ending: Ending) -> Progress {
         self.expected = Expected::Nothing;
         Progress::Ended(ending)
-    }
-}
-
-/// An EOF packet has five bytes. A longer one is an OK packet in disguise.
-fn eof(head: &[u8]) -> PacketKind {
-    if head.len() >= 7 { PacketKind::Ok } else { PacketKind::Eof }
-}
-
-/// Where an OK or EOF packet has its status flags.
-pub(super) fn status_at(kind: PacketKind, head: &[u8]) -> Option<usize> {
-    let mut r = Reader::new(head);
-    r.u8()?;
-    match kind {
-        PacketKind::Ok => {
-            r.lenenc()?;
-            r.lenenc()?;
-        }
-        PacketKind::Eof => {
-            r.u16()?;
-        }
-        _ => return None,
-    }
-    Some(r.position())
-}
-
-/// Reads status and warnings of an OK or EOF packet.
-fn ending(kind: PacketKind, head: &[u8]) -> Ending {
-    let number =
-        |at: usize| head.get(at..at + 2).map(|bytes| u16::from_le_bytes([bytes[0], bytes[1]]));
-    let at = status_at(kind, head);
-    let status = at.and_then(number);
-    // An EOF has them before the flags.
-    let warnings = match kind {
-        PacketKind::Eof => number(1),
-        _ => at.and_then(|at| number(at + 2)),
-    };
-    match status {
-        Some(status) => Ending::Ok { status: Status(status), warnings: warnings.unwrap_or(0) },
-        None => Ending::Ok { status: Status(0), warnings: 0 },
     }
 }

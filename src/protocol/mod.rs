@@ -8,6 +8,7 @@ pub mod capabilities;
 pub mod column;
 pub mod command;
 pub mod cut;
+mod ending;
 pub mod error_replacement;
 pub mod frame;
 mod grammar;

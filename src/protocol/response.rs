@@ -5,10 +5,12 @@
 
 use super::capabilities::Capabilities;
 use super::command::Shape;
+use super::ending::HEAD;
 use super::frame::{FrameHeader, HEADER};
-use super::grammar::{Grammar, HEAD};
+use super::grammar::Grammar;
 
-pub use super::grammar::{Ending, PrepareOk, Progress};
+pub use super::ending::Ending;
+pub use super::grammar::{PrepareOk, Progress};
 
 /// Tracks one response after the other.
 #[derive(Debug)]
@@ -24,6 +26,8 @@ pub struct Tracker {
     verdict: Option<Progress>,
     /// Of the last frame.
     seq: u8,
+    /// The sequence id of the next frame, where packets are counted.
+    next: Option<u8>,
 }
 
 impl Tracker {
@@ -37,12 +41,19 @@ impl Tracker {
             continues: false,
             verdict: None,
             seq: 0,
+            next: None,
         }
     }
 
     /// Starts on the response to a command.
     pub fn begin(&mut self, shape: Shape) {
         self.grammar.begin(shape);
+        self.next = None;
+    }
+
+    /// The response begins with this sequence id. Another one belongs to another response.
+    pub fn count_from(&mut self, seq: u8) {
+        self.next = Some(seq);
     }
 
     /// Whether a response is under way; the rest of its last packet counts.
@@ -132,12 +143,22 @@ impl Tracker {
     }
 
     fn frame(&mut self, frame: FrameHeader, head: &[u8]) {
+        // Whatever was asked, a server that closes the connection says why. Its error is counted in its own way.
+        let is_error = !self.continues && head.first() == Some(&0xff);
+        let follows = is_error || self.next.is_none_or(|next| next == frame.seq);
+        self.next = self.next.map(|_| frame.seq.wrapping_add(1));
         self.seq = frame.seq;
         self.skip = frame.len - head.len();
-        if !self.continues {
+        if !follows {
+            self.verdict = Some(self.grammar.broken("a packet of another response"));
+        } else if !self.continues {
             self.verdict = self.grammar.packet(frame.len, head);
         }
         self.continues = frame.continued();
+        if matches!(self.verdict, Some(Progress::Broken(_))) {
+            // Its length may be as wrong: nothing is waited for.
+            (self.skip, self.continues) = (0, false);
+        }
     }
 }
 
@@ -212,6 +233,78 @@ mod tests {
         assert_eq!(followed(Shape::CursorResults, 0x02, binary), ("rows", ended(0x02)));
         // A cursor is never one of several results.
         assert_eq!(followed(Shape::CursorResults, 0x4a, binary), ("rows", Progress::NextResult));
+    }
+
+    #[test]
+    fn a_packet_that_no_server_sends_is_noticed_at_its_first_bytes() {
+        let definition: &[u8] = b"\x03def\0\0\0\x01x\0\x0c\x3f\0\x0b\0\0\0\x03\0\0\0\0\0";
+        let (eof, ok): (&[u8], &[u8]) = (b"\xfe\0\0\x02\0", b"\xfe\0\0\x02\0\0\0");
+        let new = Capabilities::DEPRECATE_EOF;
+        let prepared: &[u8] = b"\0\x01\0\0\0\x01\0\x01\0\0\0\0";
+        let long = [b"\0\0\0\x02\0\0\0".as_slice(), &[b'x'; 300]].concat();
+        for (capabilities, shape, packets) in [
+            (new, Shape::Results, &[&b"\0\0\0\x02"[..]][..]),
+            (new, Shape::Results, &[b""]),
+            (new, Shape::Results, &[b"\xfb/a/file"]),
+            (new, Shape::Results, &[b"\x01\x35"]),
+            (new, Shape::Results, &[b"\x01", b"\x015"]),
+            (new, Shape::Results, &[b"\x01", definition, b"\x015", b"\xfe\0"]),
+            (Capabilities(0), Shape::Results, &[b"\x01", definition, b"\x015"]),
+            (Capabilities(0), Shape::Results, &[b"\x01", definition, &long]),
+            (Capabilities(0), Shape::Results, &[b"\x01", definition, eof, ok]),
+            (new, Shape::Prepare, &[ok]),
+            (new, Shape::Prepare, &[prepared, eof]),
+            (Capabilities(0), Shape::Prepare, &[prepared, definition, definition]),
+            (Capabilities(0), Shape::Prepare, &[prepared, definition, eof, eof]),
+            (new, Shape::FieldList, &[b"\x01"]),
+            (new, Shape::Rows, &[b"\xff"]),
+        ] {
+            let mut tracker = Tracker::new(capabilities);
+            tracker.begin(shape);
+            let (last, before) = packets.split_last().expect("a packet");
+            for packet in before {
+                let mut frame = Vec::new();
+                put_frame(&mut frame, 1, packet);
+                assert_eq!(tracker.feed(&frame), (frame.len(), Progress::Continue), "{packets:?}");
+            }
+            let mut frame = Vec::new();
+            put_frame(&mut frame, 1, last);
+            let (_, progress) = tracker.feed(&frame[..frame.len().min(HEADER + HEAD)]);
+            assert!(matches!(progress, Progress::Broken(_)), "{packets:?}: {progress:?}");
+            assert!(!tracker.active() && tracker.at_packet_boundary());
+        }
+    }
+
+    #[test]
+    fn a_packet_of_another_response_is_none_of_this_one() {
+        let frames = |seqs: [u8; 3]| {
+            let mut out = Vec::new();
+            for (seq, payload) in seqs.into_iter().zip([&b"\x01"[..], b"\x03def", b"\x015"]) {
+                put_frame(&mut out, seq, payload);
+            }
+            out
+        };
+        for (first, seqs, follows) in [
+            (1, [1, 2, 3], true),
+            (255, [255, 0, 1], true),
+            (1, [2, 3, 4], false),
+            (2, [1, 2, 3], false),
+            (1, [1, 2, 4], false),
+            (1, [1, 1, 2], false),
+        ] {
+            let mut tracker = Tracker::new(Capabilities::DEPRECATE_EOF);
+            tracker.begin(Shape::Results);
+            tracker.count_from(first);
+            let (_, progress) = tracker.feed(&frames(seqs));
+            assert_eq!(progress == Progress::Continue, follows, "{seqs:?} after {first}");
+        }
+        // Why a server closes the connection is said in any case.
+        let mut error = Vec::new();
+        put_frame(&mut error, 0, b"\xff\xbf\x0f#HY000inactive");
+        let mut tracker = Tracker::new(Capabilities(0));
+        tracker.begin(Shape::Results);
+        tracker.count_from(1);
+        assert_eq!(tracker.feed(&error).1, Progress::Ended(Ending::Err { code: 4031 }));
     }
 
     #[test]

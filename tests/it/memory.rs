@@ -39,7 +39,12 @@ fn send_rows(peer: &mut Peer, rows: usize, taken: &AtomicU64) {
             taken.fetch_add(piece.len() as u64, Ordering::SeqCst);
         }
     }
-    peer.send(&packet(0, &[0xfe, 0, 0, 2, 0, 0, 0]));
+    peer.send(&end(rows));
+}
+
+/// What ends a result of so many rows.
+fn end(rows: usize) -> Vec<u8> {
+    packet((rows + 3).to_le_bytes()[0], &[0xfe, 0, 0, 2, 0, 0, 0])
 }
 
 fn receive_rows(client: &mut Peer, rows: usize) {
@@ -49,7 +54,7 @@ fn receive_rows(client: &mut Peer, rows: usize) {
         row[3] = n.to_le_bytes()[0];
         assert!(client.frame() == row, "frame {n}");
     }
-    assert_eq!(client.frame(), packet(0, &[0xfe, 0, 0, 2, 0, 0, 0]));
+    assert_eq!(client.frame(), end(rows));
 }
 
 fn a_big_result_takes_little_memory(store: &Server) {

@@ -123,12 +123,10 @@ fn responses_pass_in_pieces_of_any_size(store: &Server) {
     let responses = [
         ok(1),
         result(&[b"one", b"", b"\xfe\xff\0", &[b'x'; 300]]),
-        [more, result(&[b"second"])].concat(),
+        [more, counted_from(2, &result(&[b"second"]))].concat(),
         packet(1, b"\xff\x28\x04#42000Syntax"),
         result(&[&long, b"short", &long]),
         result(&[]),
-        // A response that no server sends: whatever it means, it is not the proxy's business.
-        packet(1, &[0]),
         ok(1),
     ];
     for piece in [1, 3, 5, 1021, 65_536] {
@@ -165,6 +163,17 @@ fn commands_pass_in_pieces_of_any_size(store: &Server) {
     }
 }
 
+/// Frames that begin with 1, counted from another number.
+fn counted_from(first: u8, frames: &[u8]) -> Vec<u8> {
+    let (mut out, mut at) = (frames.to_vec(), 0);
+    while at < out.len() {
+        let length = u32::from_le_bytes([out[at], out[at + 1], out[at + 2], 0]) as usize;
+        out[at + 3] += first - 1;
+        at += 4 + length;
+    }
+    out
+}
+
 fn packets_of_sixteen_mebibytes_pass(store: &Server) {
     // Payloads of a frame less one byte, of a frame, which takes an empty one after it, and so on.
     for size in [0x00ff_fffe, 0x00ff_ffff, 0x0100_0000, 2 * 0x00ff_ffff] {
@@ -172,7 +181,9 @@ fn packets_of_sixteen_mebibytes_pass(store: &Server) {
         let command = query(&there);
         // The length of a row's value takes 4 or 9 bytes before it.
         let value = vec![b'v'; size - if size > 0x0100_0000 { 9 } else { 4 }];
-        let back = [result(&[&value, b"next"]), ok(1)].concat();
+        // Counted on from the command's last frame.
+        let first = u8::try_from(1 + size / 0x00ff_ffff).expect("few frames");
+        let back = [counted_from(first, &result(&[&value, b"next"])), ok(1)].concat();
         let (length, answer) = (command.len(), back.clone());
         let expected = command.clone();
         let scripted = Scripted::start(store, move |peer| {

@@ -160,6 +160,16 @@ impl Scripted {
         hello: &[u8],
         play: impl Fn(&mut Peer) + Send + Sync + 'static,
     ) -> Self {
+        Self::through(Launched::start, store, hello, play)
+    }
+
+    /// The same behind a proxy that is started so.
+    fn through(
+        start: fn(&str, &str, &[&str]) -> Launched,
+        store: &Server,
+        hello: &[u8],
+        play: impl Fn(&mut Peer) + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let backend = listener.local_addr().expect("bound").to_string();
         let (hello, play) = (packet(0, hello), Arc::new(play));
@@ -176,18 +186,23 @@ impl Scripted {
         });
         let schema = fresh_schema();
         let place = format!("{}/{schema}", store.url.trim_end_matches('/'));
-        let proxy = Launched::start(&backend, &place, &["--create-schema"]);
+        let proxy = start(&backend, &place, &["--create-schema"]);
         Self { proxy, schema }
     }
 
     /// A server that accepts every login and then plays.
     pub(crate) fn start(store: &Server, play: impl Fn(&mut Peer) + Send + Sync + 'static) -> Self {
         let hello = greeting(version_like(store), PLAIN);
-        Self::greeting(store, &hello, move |peer| {
-            peer.frame();
-            peer.send(&ok(2));
-            play(peer);
-        })
+        Self::greeting(store, &hello, after_login(play))
+    }
+
+    /// The same behind a proxy with pages.
+    pub(crate) fn with_pages(
+        store: &Server,
+        play: impl Fn(&mut Peer) + Send + Sync + 'static,
+    ) -> Self {
+        let hello = greeting(version_like(store), PLAIN);
+        Self::through(Launched::start_with_pages, store, &hello, after_login(play))
     }
 
     /// A connection that has not said anything yet.
@@ -211,6 +226,17 @@ impl Scripted {
         let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:")).expect("VmHWM");
         let kib = line.split_whitespace().next().expect("a number");
         kib.parse::<u64>().expect("a number") * 1024
+    }
+}
+
+/// Accepts a login, and then plays.
+fn after_login(
+    play: impl Fn(&mut Peer) + Send + Sync + 'static,
+) -> impl Fn(&mut Peer) + Send + Sync + 'static {
+    move |peer| {
+        peer.frame();
+        peer.send(&ok(2));
+        play(peer);
     }
 }
 

@@ -12,7 +12,7 @@ use crate::frontend::pooling::restore::{
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::{self, LiteralKind};
 use crate::protocol::command::Shape;
-use crate::protocol::frame::HEADER;
+use crate::protocol::frame::{HEADER, answering_seq};
 use crate::protocol::packet;
 use crate::protocol::response::Progress;
 use crate::protocol::statement_ids::Naming;
@@ -190,7 +190,7 @@ impl Link {
         let mut replies = Vec::with_capacity(packets.len());
         let mut bytes = Vec::with_capacity(256);
         let mut followed = 0;
-        self.begin_response(shapes.first().copied().unwrap_or(Shape::Results), 1);
+        self.begin_response(shapes[0], answering_seq(&packets[0]));
         loop {
             if self.next(Interest::Server).await? != LinkEvent::Server {
                 continue;
@@ -203,13 +203,16 @@ impl Link {
             while followed < bytes.len() {
                 let (n, progress) = self.follow(&mut bytes[followed..]);
                 followed += n;
+                if let Progress::Broken(why) = progress {
+                    return Err(self.bad_answer(&packets[replies.len()], why));
+                }
                 let Progress::Ended(ending) = progress else { continue };
                 self.note_status(ending);
                 let rest = bytes.split_off(followed);
                 replies.push(Reply { bytes: std::mem::replace(&mut bytes, rest), ending });
                 followed = 0;
                 let Some(shape) = shapes.get(replies.len()) else { return Ok(replies) };
-                self.begin_response(*shape, 1);
+                self.begin_response(*shape, answering_seq(&packets[replies.len()]));
             }
             if bytes.len() > MAX_REPLY {
                 return Err(CloseReason::Broken("an endless reply to a question of the proxy"));

@@ -10,6 +10,7 @@ use super::reply::{Keep, MAX_REPLY, Reply};
 use super::{Interest, Link, LinkEvent};
 use crate::protocol::command::Shape;
 use crate::protocol::cut::Reported;
+use crate::protocol::frame::answering_seq;
 use crate::protocol::response::{Ending, Progress};
 use crate::protocol::session_track::SessionChange;
 use crate::protocol::statement_ids::Naming;
@@ -97,7 +98,7 @@ impl Link {
         let mut incoming =
             Incoming { bytes: Vec::with_capacity(256), followed: 0, whole: true, keep };
         self.server.expect(shape, told);
-        self.begin_response(shape, 1);
+        self.begin_response(shape, answering_seq(&packet));
         loop {
             tokio::select! {
                 biased;
@@ -120,7 +121,7 @@ impl Link {
                 Err(e) => return Err(self.unread(&e, CloseReason::ServerGone)),
                 Ok(Some(_)) => {}
             }
-            if let Some(ending) = self.take_in(&mut incoming)? {
+            if let Some(ending) = self.take_in(&packet, &mut incoming)? {
                 if ending.is_error() {
                     self.note_perhaps_committed();
                 }
@@ -133,7 +134,11 @@ impl Link {
     }
 
     /// Follows what has come in. The ending, if that was it.
-    fn take_in(&mut self, incoming: &mut Incoming) -> Result<Option<Ending>, CloseReason> {
+    fn take_in(
+        &mut self,
+        packet: &[u8],
+        incoming: &mut Incoming,
+    ) -> Result<Option<Ending>, CloseReason> {
         while incoming.followed < incoming.bytes.len() {
             let (n, progress) = self.follow(&mut incoming.bytes[incoming.followed..]);
             incoming.followed += n;
@@ -147,6 +152,7 @@ impl Link {
                     }
                     return Ok(Some(ending));
                 }
+                Progress::Broken(why) => return Err(self.bad_answer(packet, why)),
                 Progress::WantsFile => {
                     return Err(CloseReason::Broken("the server asked for a file"));
                 }

@@ -196,7 +196,7 @@ impl Link {
         let recipient = dispatch.forwarded(self, command, shape);
         let about = self.address(buffer, at);
         if shape != Shape::Nothing {
-            self.owe_about(Pending::new(shape, recipient), about);
+            self.owe_about(Pending::to(&buffer[at..], recipient), about);
             self.note_forwarded();
         }
         let frame = FrameHeader::peek(&buffer[at..]).unwrap_or(frame);

@@ -1,12 +1,23 @@
 //! Bytes from the server: whose they are, and what is said in their place.
 
+use std::io;
+
 use super::close_reason::CloseReason;
 use super::input::ClientInput;
 use super::pending::{Finished, Pending, Recipient};
 use super::reply::{MAX_REPLY, Reply};
 use super::{Amendment, Link};
-use crate::protocol::command::Shape;
+use crate::protocol::command::{Command, Shape};
+use crate::protocol::frame::HEADER;
 use crate::protocol::response::{Ending, Progress, Tracker};
+
+/// Why bytes that nobody has asked for end the session.
+const UNASKED: &str = "an answer that nothing has asked for";
+
+/// Whether these bytes, of which nobody has asked for any, may say why the server closes the connection: an error does.
+fn says_goodbye(bytes: &[u8]) -> bool {
+    bytes.get(HEADER).is_none_or(|first| *first == 0xff)
+}
 
 /// What the server's bytes are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,8 +35,12 @@ impl Link {
         let mut buffer = self.buffers.take();
         if self.survives() {
             let said = self.server.read(&mut buffer, &self.buffers);
+            let is_goodbye = says_goodbye(&buffer);
             self.buffers.give(buffer);
             // Nothing was asked: if it says anything, it closes the connection.
+            if !is_goodbye {
+                return Err(self.bad_response("none", UNASKED));
+            }
             if !matches!(said, Ok(None)) {
                 self.lose_idle_server();
             }
@@ -47,7 +62,12 @@ impl Link {
         let mut at = 0;
         let mut shown = 0;
         while at < buffer.len() {
-            if self.begin_next(&mut buffer[at..]) == ServerBytes::LastWords {
+            let whose = self.begin_next(&mut buffer[at..]);
+            if whose.is_err() {
+                // What came before is right.
+                self.tell_client(&buffer[shown..at]);
+            }
+            if whose? == ServerBytes::LastWords {
                 if self.guard.is_certain() {
                     if self.seat.is_some() {
                         if self.last_words.len() + buffer.len() > MAX_REPLY {
@@ -63,6 +83,10 @@ impl Link {
                 return Err(CloseReason::Fenced);
             }
             let (n, progress) = self.follow(&mut buffer[at..]);
+            if let Progress::Broken(why) = progress {
+                self.tell_client(&buffer[shown..at]);
+                return Err(self.cannot_follow(why));
+            }
             if let Some(instead) = self.instead_of(&buffer[at..at + n], progress)? {
                 self.tell_client(&buffer[shown..at]);
                 self.tell_client(&instead);
@@ -78,7 +102,7 @@ impl Link {
                     shown = at;
                     self.client.result_follows();
                 }
-                Progress::Continue | Progress::NextResult => {}
+                Progress::Continue | Progress::NextResult | Progress::Broken(_) => {}
                 Progress::WantsFile => {
                     let seq = self.server.last_seq().wrapping_add(1);
                     self.input = ClientInput::File { left: 0, seq };
@@ -98,16 +122,38 @@ impl Link {
     }
 
     /// Begins to follow the next response, unless one is under way.
-    fn begin_next(&mut self, bytes: &mut [u8]) -> ServerBytes {
+    fn begin_next(&mut self, bytes: &mut [u8]) -> Result<ServerBytes, CloseReason> {
         if self.server.is_answering() {
-            return ServerBytes::Response;
+            return Ok(ServerBytes::Response);
         }
         if let Some((shape, seq)) = self.pending.front().map(|next| (next.shape, next.seq)) {
             self.begin_response(shape, seq);
-            return ServerBytes::Response;
+            return Ok(ServerBytes::Response);
+        }
+        if !says_goodbye(bytes) {
+            return Err(self.bad_response("none", UNASKED));
         }
         self.server.number_last_words(bytes);
-        ServerBytes::LastWords
+        Ok(ServerBytes::LastWords)
+    }
+
+    /// The response under way, or the one that is owed next, cannot be followed.
+    pub(super) fn cannot_follow(&self, why: &'static str) -> CloseReason {
+        let command = self.pending.front().map_or("none", |next| next.command.label());
+        self.bad_response(command, why)
+    }
+
+    /// What the server says in answer to a command of this kind cannot be followed. What it says after that may be the
+    /// answer to anything, so nobody may have the connection.
+    pub(super) fn bad_response(&self, command: &'static str, why: &'static str) -> CloseReason {
+        self.metrics.protocol_errors.with_label_values(&[command]).inc();
+        CloseReason::BadResponse(command, why)
+    }
+
+    /// The same of an answer to a packet of the proxy's own.
+    pub(super) fn bad_answer(&self, packet: &[u8], why: &'static str) -> CloseReason {
+        let command = Command(packet.get(HEADER).copied().unwrap_or(0));
+        self.bad_response(command.label(), why)
     }
 
     /// What the client gets in place of these bytes of the response; `None`: these bytes.
@@ -140,6 +186,19 @@ impl Link {
             }
             Recipient::Refused(refusal) => Some(refusal.feed(bytes)),
         })
+    }
+
+    /// The end of a session whose peer could not be read.
+    pub(super) fn unread(&self, error: &io::Error, gone: CloseReason) -> CloseReason {
+        match (error.kind(), &gone) {
+            (io::ErrorKind::OutOfMemory, _) => {}
+            (io::ErrorKind::InvalidData, CloseReason::ServerGone) => {
+                return self.cannot_follow("bytes that cannot be read");
+            }
+            _ => return gone,
+        }
+        self.metrics.limits.with_label_values(&["unpacking"]).inc();
+        CloseReason::Broken("there is no memory left for long compressed packets of all sessions")
     }
 
     fn ends_amendment(&self) -> bool {

@@ -32,7 +32,6 @@ mod suspended;
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
@@ -386,14 +385,5 @@ impl Link {
             if self.client.is_flushed() { Poll::Ready(Ok(())) } else { Poll::Pending }
         })
         .await
-    }
-
-    /// The end of a session whose peer could not be read.
-    fn unread(&self, error: &io::Error, gone: CloseReason) -> CloseReason {
-        if error.kind() != io::ErrorKind::OutOfMemory {
-            return gone;
-        }
-        self.metrics.limits.with_label_values(&["unpacking"]).inc();
-        CloseReason::Broken("there is no memory left for long compressed packets of all sessions")
     }
 }

@@ -47,7 +47,7 @@ impl Link {
         }
         let (packet, about) = self.addressed(packet);
         if shape != Shape::Nothing {
-            self.owe_about(Pending::new(shape, recipient), about);
+            self.owe_about(Pending::to(&packet, recipient), about);
         }
         self.note_server_used();
         self.send_server(&packet)
@@ -62,14 +62,15 @@ impl Link {
     /// Sends a command whose response nobody sees.
     pub(crate) fn send_hidden(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
         let (packet, _) = self.addressed(packet);
-        self.owe(Pending::new(Shape::of(&packet), Recipient::Nobody));
+        self.owe(Pending::to(&packet, Recipient::Nobody));
         self.send_server(&packet)
     }
 
     /// Sends the release of a gate, which is repeated up to `again` times if it fails.
     pub(crate) fn send_release(&mut self, packet: Box<[u8]>, again: u8) -> Result<(), CloseReason> {
         self.send_server(&packet)?;
-        self.owe(Pending::new(Shape::of(&packet), Recipient::Release(packet, again)));
+        let owed = Pending::to(&packet, Recipient::Nobody);
+        self.owe(Pending { recipient: Recipient::Release(packet, again), ..owed });
         Ok(())
     }
 
@@ -77,7 +78,7 @@ impl Link {
     pub(crate) fn send_to_gate(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
         self.replay_skipped()?;
         let (packet, about) = self.addressed(packet);
-        self.owe_about(Pending::new(Shape::of(&packet), Recipient::Gate(Vec::new())), about);
+        self.owe_about(Pending::to(&packet, Recipient::Gate(Vec::new())), about);
         self.send_server(&packet)
     }
 

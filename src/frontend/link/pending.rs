@@ -4,14 +4,17 @@ use std::collections::VecDeque;
 
 use super::super::observe::pending_response::Seen;
 use super::super::pooling::statements::Awaited;
-use crate::protocol::command::Shape;
+use crate::protocol::command::{Command, Shape};
 use crate::protocol::error_replacement::ErrorReplacement;
+use crate::protocol::frame::{HEADER, answering_seq};
 use crate::protocol::response::Ending;
 use crate::sql::find::release::ConnectionRelease;
 
 /// A response that the server owes.
 #[derive(Debug)]
 pub(crate) struct Pending {
+    /// To which command.
+    pub command: Command,
     /// Its grammar.
     pub shape: Shape,
     /// Whom it is for.
@@ -27,12 +30,13 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    /// To a command of one frame.
-    pub(crate) fn new(shape: Shape, recipient: Recipient) -> Self {
+    /// To a packet, of which at least so much is there as tells the shape of its response.
+    pub(crate) fn to(packet: &[u8], recipient: Recipient) -> Self {
         Self {
-            shape,
+            command: Command(packet.get(HEADER).copied().unwrap_or(0)),
+            shape: Shape::of(packet),
             recipient,
-            seq: 1,
+            seq: answering_seq(packet),
             undone: false,
             releases: ConnectionRelease::No,
             statement: None,
@@ -121,6 +125,7 @@ impl Skipped {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::packet;
 
     #[test]
     fn skipped_statements_are_replayed_once_in_order() {
@@ -141,11 +146,12 @@ mod tests {
 
     #[test]
     fn the_client_waits_for_its_own_responses_only() {
-        let mut pending = VecDeque::from([Pending::new(Shape::Results, Recipient::Nobody)]);
+        let (query, fetch) = (packet::ping(), [9, 0, 0, 0, 0x1c, 1, 0, 0, 0, 1, 0, 0, 0]);
+        let mut pending = VecDeque::from([Pending::to(&query, Recipient::Nobody)]);
         assert!(!any_for_client(&pending));
-        pending.push_back(Pending::new(Shape::Results, Recipient::Gate(Vec::new())));
+        pending.push_back(Pending::to(&query, Recipient::Gate(Vec::new())));
         assert!(!any_for_client(&pending));
-        pending.push_back(Pending::new(Shape::Rows, Recipient::Fetch(3)));
+        pending.push_back(Pending::to(&fetch, Recipient::Fetch(3)));
         assert!(any_for_client(&pending));
     }
 }

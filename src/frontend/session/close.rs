@@ -69,7 +69,8 @@ impl Session {
             | CloseReason::Moved
             | CloseReason::Revoked(_)
             | CloseReason::Lost(_)
-            | CloseReason::Broken(_) => self.locks.abandon(),
+            | CloseReason::Broken(_)
+            | CloseReason::BadResponse(..) => self.locks.abandon(),
             CloseReason::ClientGone
             | CloseReason::ClientQuit
             | CloseReason::Drained
@@ -150,6 +151,14 @@ impl Session {
                 if let Some(Turn { left_out }) = self.context.lines.broken.turn() {
                     let connection = self.identity.connection();
                     tracing::warn!(%connection, why, left_out, "a session is closed");
+                }
+                return;
+            }
+            CloseReason::BadResponse(command, why) => {
+                if let Some(Turn { left_out }) = self.context.lines.bad_responses.turn() {
+                    let connection = self.identity.connection();
+                    let what = "the server's answer cannot be followed: its session is closed";
+                    tracing::error!(%connection, command, why, left_out, "{what}");
                 }
                 return;
             }

@@ -14,6 +14,8 @@ pub struct Lines {
     pub lent: Seldom,
     /// A session was closed because the proxy cannot relay it.
     pub broken: Seldom,
+    /// A server's answer cannot be followed.
+    pub bad_responses: Seldom,
     /// A stored program with a lock call was passed.
     pub definitions: Seldom,
     /// The server refused a question about the rows of held locks.

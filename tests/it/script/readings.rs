@@ -68,6 +68,7 @@ pub(crate) fn product(capabilities: u64, asked: &[u8], packets: &[Packet]) -> Ve
             Progress::NextResult => After::Result,
             Progress::WantsFile => After::File,
             Progress::Ended(_) => After::Nothing,
+            Progress::Broken(why) => panic!("{why}: {asked:02x?} {packets:02x?}"),
         }
     });
     read.collect()

@@ -1,5 +1,5 @@
-# Cursors that procedures, functions and triggers open themselves: the status of an answer shows them, and its rows come all
-# the same. Only what was executed with a cursor of the client's own keeps its rows.
+# Cursors that procedures, functions and triggers open themselves: the status of an answer shows them, and its rows come
+# nevertheless. Only what was executed with a cursor of the client's own keeps its rows.
 @also over_tls over_zlib over_both observed shuffled
 @setup CREATE FUNCTION $DB.f() RETURNS INT DETERMINISTIC READS SQL DATA BEGIN DECLARE x INT; DECLARE c CURSOR FOR SELECT MAX(a) FROM t; OPEN c; FETCH c INTO x; CLOSE c; RETURN x; END
 @session a caps=+MULTI_STATEMENTS

@@ -34,3 +34,13 @@ a: SELECT COUNT(*) FROM t WHERE id = 5
 c: LOAD DATA LOCAL INFILE 'x' INTO TABLE t
 a: SELECT GET_LOCK('$Nk',0)
 = 1
+# MariaDB prepares it, too.
+[mariadb] a: EXECUTE IMMEDIATE 'LOAD DATA LOCAL INFILE "x" INTO TABLE t'
+[mariadb] a infile 6\x09six\x0a
+[mariadb] a prepare file : LOAD DATA LOCAL INFILE 'x' INTO TABLE t
+[mariadb] a execute file
+[mariadb] a infile 6\x09six\x0a
+[mariadb] a execute file cursor
+[mariadb] a infile 6\x09six\x0a
+[mariadb] a: SELECT COUNT(*) FROM t WHERE id = 6
+[mariadb] = 3
