@@ -104,13 +104,12 @@ pub(super) fn finding(text: &[u8], flavour: Flavour) -> RowsFound {
         b"insert" | b"replace" if has(b"select") => RowsFound::Maybe,
         b"update" | b"delete" if has(b"join") => RowsFound::Maybe,
         b"create" | b"set" | b"do" if !mysql && has(b"select") => RowsFound::Maybe,
-        b"insert" | b"replace" | b"delete" => RowsFound::Nothing,
         b"analyze" if begins_with(second(text), &EXPLAINED) => RowsFound::More,
-        b"analyze" => RowsFound::Nothing,
         b"show" if has(b"processlist") => RowsFound::Nothing,
-        b"show" if begins_with(second(text), &LISTED) => RowsFound::Perhaps,
-        b"show" if begins_with(second(text), &LISTED_TOO) => RowsFound::Perhaps,
-        b"show" => RowsFound::Nothing,
+        b"show" if [&LISTED[..], &LISTED_TOO].iter().any(|l| begins_with(second(text), l)) => {
+            RowsFound::Perhaps
+        }
+        b"insert" | b"replace" | b"delete" | b"analyze" | b"show" => RowsFound::Nothing,
         _ if begins_with(text, &EXPLAINS) && begins_with(second(text), &[b"analyze"]) => {
             RowsFound::More
         }
