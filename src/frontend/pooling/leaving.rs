@@ -32,9 +32,9 @@ impl Seat {
     /// The session has reset its connection.
     pub(crate) fn reset(&mut self) {
         self.state.reset();
-        let Doubts { found_rows, found_more, schema, .. } = self.doubts;
+        let Doubts { schema, found_rows, found_more, .. } = self.doubts;
         let doubts = Doubts::after_reset(self.flavour).of_client(self.key.capabilities);
-        self.doubts = Doubts { found_rows, found_more, schema, ..doubts };
+        self.doubts = Doubts { schema, found_rows, found_more, ..doubts };
         self.pins.reset();
         self.forget_diagnostics();
         self.forget_audits();

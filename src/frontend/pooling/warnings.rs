@@ -64,6 +64,8 @@ impl Seat {
 
     /// The session takes them along; `None`: they are too large, and it stays, unless it goes on and on.
     pub(crate) fn take_diagnostics(&mut self, diagnostics: Option<Diagnostics>) {
+        // The connection has them still: only a reset makes it forget them.
+        self.note_clear();
         if diagnostics.is_none() && self.renewals > MOST_RENEWALS {
             self.forget_diagnostics();
             return;
