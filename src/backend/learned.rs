@@ -23,6 +23,7 @@ use super::vault::{MOST, Vault};
 use super::verifier_reads::VerifierReads;
 use crate::protocol::auth::OwnKey;
 use crate::protocol::recover::{Scheme, is_none};
+use crate::protocol::user_name::UserName;
 use crate::types::LearnPasswords;
 
 /// Longest user name that is known: names have 32 characters on MySQL, 128 on MariaDB.
@@ -30,8 +31,7 @@ const LONGEST_NAME: usize = 512;
 /// How long clients of an account are not asked for its password after one has left at the question.
 const RELUCTANCE: Duration = Duration::from_mins(10);
 
-/// What is known of the accounts of one server, by their user names in utf8: [`UserName::certain`](
-/// crate::protocol::user_name::UserName::certain).
+/// What is known of the accounts of one server, by their user names in utf8: [`UserName::certain`].
 pub struct LearnedSecrets {
     policy: LearnPasswords,
     own_key: Option<OwnKey>,
@@ -238,6 +238,11 @@ impl LearnedSecrets {
     /// Memory could not be locked.
     pub(super) fn note_unlocked(&self, error: &io::Error) {
         self.unlocked.note(error);
+    }
+
+    /// Whether connections can be opened for sessions of this user.
+    pub fn opens_for(&self, user: &UserName) -> bool {
+        user.certain().is_some_and(|user| self.knows(user))
     }
 
     /// Whether connections can be opened for the account, as far as is known.

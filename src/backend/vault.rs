@@ -248,7 +248,7 @@ impl Vault {
         Ok((account, bytes))
     }
 
-    /// Whether an account that nobody has proved, with this verifier, would take the place of one that somebody has.
+    /// Whether an account that nobody has proved, with this verifier, would replace one that somebody has.
     fn is_full_for(&self, user: &[u8], password: (Scheme, &[u8])) -> bool {
         let least = || self.least(password).and_then(|least| self.accounts.get(least));
         self.accounts.len() >= MOST

@@ -224,7 +224,6 @@ impl Connector {
     /// is called as the client called the proxy (SNI), or by no name.
     fn begin(&self, behalf: Behalf<'_>) -> io::Result<Tls> {
         let (config, asked) = match behalf {
-            Behalf::Nobody => (None, None),
             Behalf::Client(client) => {
                 let shown = client.peer_certificate();
                 (shown.and_then(|shown| self.certified(shown)), client.asked_for())
@@ -234,7 +233,7 @@ impl Connector {
                     || io::Error::other("backend_tls_cert has the client's certificate no more");
                 (Some(self.certified(shown).ok_or_else(gone)?), None)
             }
-            Behalf::Session(_) => (None, None),
+            Behalf::Nobody | Behalf::Session(_) => (None, None),
         };
         let config = Arc::clone(config.unwrap_or(&self.config));
         let asked = asked.map(|name| ServerName::try_from(name.to_owned()));

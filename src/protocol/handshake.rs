@@ -7,7 +7,6 @@ use std::ops::Range;
 
 use super::capabilities::Capabilities;
 use super::reader::{Reader, put_lenenc_bytes};
-use super::user_name::UserName;
 use crate::types::{BackendId, ConnectionId, Flavour, ProxyId, version_number};
 
 /// The connection attribute that tags every server session with the proxy that owns it.
@@ -190,11 +189,6 @@ impl<'a> Login<'a> {
         })
     }
 
-    /// The user name, as this server reads it.
-    pub fn user_name(&self, flavour: Flavour) -> UserName {
-        UserName::of_login(self.user, Some(self.collation), flavour)
-    }
-
     /// Whether a payload asks for TLS, before anything is said of the user.
     pub fn asks_for_tls(payload: &[u8]) -> bool {
         payload.len() == LOGIN_HEAD && Self::bits(payload).has(Capabilities::SSL)
@@ -336,16 +330,6 @@ impl<'a> ChangeUser<'a> {
             after_body,
             attributes,
         })
-    }
-
-    /// The collation, if a login can name it: that has room for one byte.
-    pub fn collation_of_login(&self) -> Option<u8> {
-        self.collation.and_then(|collation| u8::try_from(collation).ok())
-    }
-
-    /// The user name, as this server reads it, here and in a login.
-    pub fn user_name(&self, flavour: Flavour) -> UserName {
-        UserName::of_login(self.user, self.collation_of_login(), flavour)
     }
 
     /// A connection attribute.

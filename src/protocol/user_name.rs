@@ -1,4 +1,4 @@
-//! User names as servers read them: which names mean one account whoever says them.
+//! User names as servers read them: which names mean one account in every login.
 //!
 //! A server converts the name of a login from the character set of the login's collation to utf8, and matches an account by
 //! what comes of it. So the same bytes may mean several accounts, and several names one: MySQL cuts a name before a
@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use super::handshake::{ChangeUser, Login};
 use crate::types::Flavour;
 
 /// Characters of a user name.
@@ -40,6 +41,25 @@ impl UserName {
 impl fmt::Debug for UserName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&String::from_utf8_lossy(&self.bytes), f)
+    }
+}
+
+impl Login<'_> {
+    /// The user name, as this server reads it.
+    pub fn user_name(&self, flavour: Flavour) -> UserName {
+        UserName::of_login(self.user, Some(self.collation), flavour)
+    }
+}
+
+impl ChangeUser<'_> {
+    /// The collation, if a login can name it: that has room for one byte.
+    pub fn collation_of_login(&self) -> Option<u8> {
+        self.collation.and_then(|collation| u8::try_from(collation).ok())
+    }
+
+    /// The user name, as this server reads it, here and in a login.
+    pub fn user_name(&self, flavour: Flavour) -> UserName {
+        UserName::of_login(self.user, self.collation_of_login(), flavour)
     }
 }
 

@@ -210,7 +210,7 @@ async fn authenticated(
     let deadline = Instant::now() + config.login_timeout.min(context.spares.limit());
     let Greeted { stream, frame, greeting, opened, to } = greeted;
     let (asking, mut server) = (Asking::begin(context), Leg::new(stream));
-    let offered = greeting.capabilities;
+    let (user, offered) = (login.user_name(greeting.flavour), greeting.capabilities);
     let hops = Hops::asked(config, &client.leg, peer, offered);
     let who = context.observer.is_some().then(|| user_of_login(login, peer));
     let incarnation = context.engine.lease().proxy();
@@ -237,7 +237,6 @@ async fn authenticated(
         deadline,
         Method { plugin: greeting.plugin.clone(), nonce: greeting.nonce.clone() },
     );
-    let user = login.user_name(greeting.flavour);
     if let Some((Shared { secrets, .. }, user)) = context.shared.as_ref().zip(user.certain()) {
         exchange = exchange.teaching(Learning { secrets, user });
     }

@@ -9,8 +9,6 @@ use super::named::NamedTexts;
 use super::open::NewConnection;
 use super::pins::{Pin, Pins};
 use super::seat::Seat;
-use crate::backend::learned::LearnedSecrets;
-use crate::backend::pool::PoolKey;
 use crate::backend::session_state::SessionState;
 use crate::engine::shared::current_backend::Reuse;
 use crate::mutants::{self, Mutant};
@@ -27,11 +25,6 @@ pub(crate) struct ChangedAccount {
     pub schema: Option<Box<[u8]>>,
 }
 
-/// Whether another connection can be opened for a session with this key.
-pub(super) fn is_known(key: &PoolKey, secrets: &LearnedSecrets) -> bool {
-    key.user.certain().is_some_and(|user| secrets.knows(user))
-}
-
 impl Seat {
     /// What another connection for the session is opened with.
     pub(crate) fn opening(&self, until: Instant) -> NewConnection<'_> {
@@ -41,7 +34,8 @@ impl Seat {
 
     /// Whether more connections can be opened for the account: another login may have taught how.
     pub(crate) fn look_at_secrets(&mut self) {
-        if self.pins.has(Pin::Auth) && !self.borrows_role && is_known(&self.key, &self.secrets) {
+        if self.pins.has(Pin::Auth) && !self.borrows_role && self.secrets.opens_for(&self.key.user)
+        {
             self.pins.remove(Pin::Auth);
         }
     }
@@ -76,7 +70,7 @@ impl Seat {
         self.show_statements();
         self.named = NamedTexts::default();
         self.borrows_role = false;
-        if !is_known(&self.key, &self.secrets) {
+        if !self.secrets.opens_for(&self.key.user) {
             self.pins.add(Pin::Auth);
         }
         self.take_hold();

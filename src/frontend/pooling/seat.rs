@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use super::account::is_known;
 use super::audit_notes::AuditNotes;
 use super::bound::reads_variables;
 use super::capture::Doubts;
@@ -167,7 +166,7 @@ impl Seat {
         let SeatOf { secrets, programs, audits, state, current, nudge, .. } = of;
         let SeatOf { goes_on, handover, metrics, .. } = of;
         let mut pins = Pins::default();
-        if !is_known(&key, &secrets) {
+        if !secrets.opens_for(&key.user) {
             pins.add(Pin::Auth);
         }
         let doubts = Doubts::at_login(flavour).of_client(key.capabilities);
