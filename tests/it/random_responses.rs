@@ -19,7 +19,7 @@ const TYPES: [u8; 2] = [0xfd, 3];
 /// A response in the making.
 struct Making {
     random: StdRng,
-    capabilities: u32,
+    capabilities: u64,
     asked: Vec<u8>,
     packets: Vec<Packet>,
     after: Vec<After>,
