@@ -175,12 +175,10 @@ metrics! {
         &["takes_lock"]
     );
     pub native_reads: IntCounter = counter(
-        "native_reads_total",
-        "Times that the server was asked which of its own locks a session holds, because a statement's text does not tell."
+        "native_reads_total", "Times that the server was asked which of its own locks a session holds, because a statement's text does not tell."
     );
     pub native_reads_failed: IntCounter = counter(
-        "native_reads_failed_total",
-        "Times that the server's own locks of a session could not be read."
+        "native_reads_failed_total", "Times that the server's own locks of a session could not be read."
     );
 
     // Locks and waits.
@@ -287,15 +285,13 @@ metrics! {
         "Claims of locks that the server no longer held for the session."
     );
     pub differences: IntCounter = counter(
-        "native_differences_total",
-        "Locks that the server held, or no longer held, for a session whose rows said otherwise."
+        "native_differences_total", "Locks that the server held, or no longer held, for a session whose rows said otherwise."
     );
     pub direct_locks: IntGauge = gauge(
         "direct_locks", "The server's own locks that are held now by clients that do not come through a proxy."
     );
     pub direct_locks_seen: IntCounter = counter(
-        "direct_locks_seen_total",
-        "The server's own locks that were seen at clients that do not come through a proxy."
+        "direct_locks_seen_total", "The server's own locks that were seen at clients that do not come through a proxy."
     );
     pub yields: IntCounter = counter(
         "yields_total",

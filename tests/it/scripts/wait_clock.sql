@@ -39,15 +39,15 @@ a: SELECT n, TIMESTAMPDIFF(MICROSECOND,up,NOW(6)) > 250000 FROM t
 = 7 | 1
 b: DO RELEASE_LOCK('$Nk')
 b: SELECT LAST_INSERT_ID() > 0, ROW_COUNT()
-# Prepared.
-b prepare p : SELECT GET_LOCK(?,?), TIMESTAMPDIFF(MICROSECOND,NOW(6),SYSDATE(6)) > 250000
+# Prepared, in a session of its own: the proxy prepares statements as well, so ids would differ.
+c prepare p : SELECT GET_LOCK(?,?), TIMESTAMPDIFF(MICROSECOND,NOW(6),SYSDATE(6)) > 250000
 a: DO GET_LOCK('$Nk',0)
-b! execute p '$Nk' 20
+c! execute p '$Nk' 20
 a: DO SLEEP(0.3)
 a: DO RELEASE_LOCK('$Nk')
-b?
+c?
 = 1 | 1
-b: DO RELEASE_LOCK('$Nk')
+c: DO RELEASE_LOCK('$Nk')
 b: PREPARE s FROM 'SELECT GET_LOCK(?,20), TIMESTAMPDIFF(MICROSECOND,NOW(6),SYSDATE(6)) > 250000'
 b: SET @n='$Nk'
 a: DO GET_LOCK('$Nk',0)
