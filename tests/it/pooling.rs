@@ -10,6 +10,7 @@ mod failover_beside_native;
 mod fences;
 mod ground;
 mod idle;
+mod kill_rights;
 mod kills;
 mod leftovers;
 mod locks;

@@ -89,7 +89,7 @@ pub(crate) struct Seat {
     /// What the statement under way does to FOUND_ROWS().
     pub(super) finding: RowsFound,
     /// What the statement under way changes beside the session.
-    changes: Changes,
+    pub(super) changes: Changes,
     /// The client is about to change what the server reports.
     pub leaves_reports: bool,
     /// The server may report what the last statement changed with a later reply only.
@@ -237,7 +237,7 @@ impl Seat {
         self.leaves_reports |= tracks && has(Mark::TrackSetting) && !self.pins.has(Pin::Tracking);
         self.pins.take_marks(effects.marks);
         self.note_for_audit(text, effects);
-        self.changes.note(effects, &self.secrets);
+        self.changes.note(effects, text, &self.programs, &self.secrets);
         self.doubts.role |= has(Mark::Role);
         self.doubts.login &= !has(Mark::Role);
         let told =
