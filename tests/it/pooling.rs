@@ -15,6 +15,7 @@ mod kills;
 mod leftovers;
 mod locks;
 mod logins;
+mod logins_compared;
 mod losses;
 mod named;
 mod registrations;

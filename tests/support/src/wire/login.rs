@@ -37,6 +37,10 @@ pub struct Account {
     pub attributes: Vec<(String, String)>,
     /// What is wrapped around the connection.
     pub wrap: Wrap,
+    /// The plugin by which it answers first; `None`: the one that the server greets with.
+    pub plugin: Option<&'static str>,
+    /// What says that there is no password, where a plugin takes more than one way: nothing, or a NUL.
+    pub no_password: &'static [u8],
     /// The first answer is the password in clear.
     pub clear_first: bool,
     /// A change of user by mysql_native_password is proved by the nonce of the login, whichever the server asks by:
@@ -57,9 +61,21 @@ impl Account {
             collation: 45,
             attributes: vec![("program_name".to_owned(), "lockstead-tests".to_owned())],
             wrap: Wrap::default(),
+            plugin: None,
+            no_password: &[],
             clear_first: false,
             keeps_nonce: false,
             preamble: Vec::new(),
+        }
+    }
+
+    /// The answer to a nonce.
+    fn answer(&self, plugin: &[u8], salt: &[u8]) -> Vec<u8> {
+        let says_so = matches!(plugin, CACHING_SHA2 | SHA256) && self.password.is_empty();
+        if says_so {
+            self.no_password.to_vec()
+        } else {
+            proof(plugin, salt, self.password.as_bytes())
         }
     }
 
@@ -201,8 +217,8 @@ pub fn handshake_response(account: &Account, greeting: &Greeting, capabilities: 
     let (plugin, proof) = if account.clear_first {
         (CLEAR.to_vec(), [account.password.as_bytes(), &[0]].concat())
     } else {
-        let proof = proof(&greeting.plugin, &greeting.salt, account.password.as_bytes());
-        (greeting.plugin.clone(), proof)
+        let plugin = account.plugin.map_or(&greeting.plugin[..], str::as_bytes);
+        (plugin.to_vec(), account.answer(plugin, &greeting.salt))
     };
     put_lenenc(&mut out, proof.len() as u64);
     out.extend_from_slice(&proof);
@@ -288,7 +304,7 @@ pub fn converse(
                 match plugin {
                     SHA256 if frames.wrapped.is_secure() => [password, &[0]].concat(),
                     SHA256 => vec![0x01],
-                    _ => proof(plugin, &salt, password),
+                    _ => account.answer(plugin, &salt),
                 }
             }
             [0x01, 0x03] => continue,
