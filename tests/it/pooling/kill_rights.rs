@@ -15,11 +15,7 @@ on_both! {
 
 fn privileges_give_the_right_as_on_the_server(server: &Server) {
     let ground = Ground::new(server, 4, &["--idle-keep", "50ms"]);
-    let create = |password| {
-        let tenant = Tenant::create(ground.server(), password);
-        teach(&ground.proxy, &tenant.account);
-        tenant
-    };
+    let create = |password| Tenant::create(ground.server(), password);
     let (by_role, by_super, neither) =
         (create("of a role"), create("of an administrator"), create("of nobody"));
     let mut root = ground.server().root();
@@ -39,6 +35,10 @@ fn privileges_give_the_right_as_on_the_server(server: &Server) {
         root.run(&format!("GRANT SYSTEM_USER ON *.* TO {}", neither.name));
     }
     let all = [&ground.tenant, &by_role, &by_super, &neither];
+    // A connection has the roles of its login.
+    for tenant in all {
+        teach(&ground.proxy, &tenant.account);
+    }
     for (victim, killer) in all.iter().flat_map(|victim| all.iter().map(move |k| (victim, k))) {
         for (before, away) in [("DO 0", true), ("BEGIN", false), ("SET ROLE NONE", true)] {
             let [direct, proxied] = [ground.server().port, ground.proxy.port].map(|port| {
