@@ -1,6 +1,7 @@
 //! The connections that the sessions of a listener share.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::task::JoinSet;
 
@@ -11,7 +12,11 @@ use crate::backend::pool::{Pool, PoolLimits};
 use crate::config::GivenUser;
 use crate::frontend::shared::audits::Audits;
 use crate::frontend::shared::context::{Context, Shared};
+use crate::frontend::shared::paced::Paced;
 use crate::frontend::shared::programs::KnownPrograms;
+
+/// Between two connections that are opened for the question whether a session may end others.
+const EXAMPLES: Duration = Duration::from_millis(100);
 
 /// A listener's context, with the connections that its sessions share, if it has them share any.
 pub(super) fn given_to(context: Context, users: &[GivenUser]) -> Result<Context, StartError> {
@@ -47,6 +52,7 @@ fn shared_connections(
         secrets: Arc::new(secrets),
         programs: KnownPrograms::default(),
         audits: Audits::default(),
+        examples: Arc::new(Paced::new(EXAMPLES)),
     }))
 }
 

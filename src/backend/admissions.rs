@@ -14,6 +14,9 @@ use crate::protocol::capabilities::Capabilities;
 use crate::protocol::handshake::Greeting;
 use crate::protocol::user_name::UserName;
 
+/// How long clients get nonces of the server's own after one of the proxy's has kept an old client out, so that it can
+/// try again.
+const OLD_CLIENTS: Duration = Duration::from_mins(1);
 /// Logins that are remembered at most, and those of one account: it cannot take the places of others.
 const MOST: usize = 1024;
 const MOST_OF_ONE: usize = 64;
@@ -88,6 +91,8 @@ struct Remembered {
     logins: HashMap<LoginShape, RememberedLogin>,
     /// Of the login that was judged last, and when.
     greeting: Option<(Arc<KnownGreeting>, Instant)>,
+    /// When a client that cannot be asked again had an answer that could not be passed on.
+    unanswered: Option<Instant>,
 }
 
 /// The logins that the server has judged last.
@@ -124,6 +129,9 @@ impl Admissions {
     pub fn greeting(&self, ttl: Duration) -> Option<Arc<KnownGreeting>> {
         let remembered = self.0.lock();
         let (greeting, asked) = remembered.greeting.as_ref()?;
+        if remembered.unanswered.is_some_and(|at| at.elapsed() < OLD_CLIENTS) {
+            return None;
+        }
         (asked.elapsed() < ttl).then(|| Arc::clone(greeting))
     }
 
@@ -138,8 +146,14 @@ impl Admissions {
     /// Accounts may have changed, or the server: each login is judged again.
     pub fn clear(&self) {
         let mut remembered = self.0.lock();
-        let round = remembered.round + 1;
-        *remembered = Remembered { round, ..Remembered::default() };
+        let (round, unanswered) = (remembered.round + 1, remembered.unanswered);
+        *remembered = Remembered { round, unanswered, ..Remembered::default() };
+    }
+
+    /// A client that cannot be asked for another answer has given one by a nonce of the proxy's, which is no proof to
+    /// the server.
+    pub fn note_unanswered(&self) {
+        self.0.lock().unanswered = Some(Instant::now());
     }
 }
 
@@ -210,6 +224,16 @@ mod tests {
         admissions.remember(under_way, Arc::new([]), TTL);
         assert!(!admits(&admissions, b"a") && !admits(&admissions, b"b"));
         assert!(admissions.greeting(TTL).is_none());
+    }
+
+    #[test]
+    fn after_an_old_client_was_kept_out_the_server_s_nonces_are_used_for_a_while() {
+        let admissions = Admissions::default();
+        admissions.remember(judged(&admissions, b"a", Duration::ZERO), Arc::new([]), TTL);
+        admissions.note_unanswered();
+        assert!(admissions.greeting(TTL).is_none() && admits(&admissions, b"a"));
+        admissions.0.lock().unanswered = Instant::now().checked_sub(OLD_CLIENTS);
+        assert!(admissions.greeting(TTL).is_some());
     }
 
     #[test]

@@ -19,8 +19,8 @@ struct Assigned {
     to: Option<Destination>,
     /// The server's start, where the connection has told it.
     run: Option<i64>,
-    /// Somebody ends it at the server, and does not wait for the result.
-    condemned: bool,
+    /// How many are ending it at the server.
+    condemned: u32,
 }
 
 /// Whether a connection that a session gives back may work for another one.
@@ -42,7 +42,7 @@ impl CurrentBackend {
 
     /// From here on this connection works for the session. `run`: the server's start, if the connection has told it.
     pub fn set(&self, id: BackendId, run: Option<i64>, to: Option<Destination>) {
-        *self.0.lock() = Some(Assigned { id, to, run, condemned: false });
+        *self.0.lock() = Some(Assigned { id, to, run, condemned: 0 });
     }
 
     /// Whether the connection leads to a server that is not the writer any more.
@@ -81,7 +81,7 @@ impl CurrentBackend {
     /// From here on none does.
     pub fn clear(&self) -> Reuse {
         match self.0.lock().take() {
-            Some(Assigned { condemned: true, .. }) => Reuse::Forbidden,
+            Some(Assigned { condemned: 1.., .. }) => Reuse::Forbidden,
             Some(_) | None => Reuse::Allowed,
         }
     }
@@ -93,7 +93,7 @@ impl CurrentBackend {
 
     /// Whether somebody ends the connection at the server.
     pub fn is_condemned(&self) -> bool {
-        self.0.lock().as_ref().is_some_and(|assigned| assigned.condemned)
+        self.0.lock().as_ref().is_some_and(|assigned| assigned.condemned > 0)
     }
 
     /// The connection, to be ended at the server, and the server's start as [`Self::run`] says: it works for no other
@@ -101,9 +101,16 @@ impl CurrentBackend {
     pub fn condemn(&self) -> Option<(BackendId, Option<i64>)> {
         let mut assigned = self.0.lock();
         assigned.as_mut().map(|assigned| {
-            assigned.condemned = true;
+            assigned.condemned = assigned.condemned.saturating_add(1);
             (assigned.id, assigned.run)
         })
+    }
+
+    /// The server has refused to end the connection: nothing of that is on its way any more.
+    pub fn pardon(&self, id: BackendId) {
+        if let Some(assigned) = self.0.lock().as_mut().filter(|assigned| assigned.id == id) {
+            assigned.condemned = assigned.condemned.saturating_sub(1);
+        }
     }
 }
 
@@ -127,5 +134,19 @@ mod tests {
         current.set(BackendId(9), None, None);
         assert_eq!(other.run(), None);
         assert_eq!(current.clear(), Reuse::Allowed, "the next one was not ended");
+    }
+
+    #[test]
+    fn a_connection_that_the_server_does_not_end_goes_to_others_again() {
+        let current = CurrentBackend::of(BackendId(7));
+        current.condemn();
+        current.condemn();
+        current.pardon(BackendId(7));
+        assert!(current.is_condemned(), "another one ends it");
+        current.pardon(BackendId(8));
+        assert!(current.is_condemned(), "it is another connection");
+        current.pardon(BackendId(7));
+        current.pardon(BackendId(7));
+        assert_eq!(current.clear(), Reuse::Allowed);
     }
 }

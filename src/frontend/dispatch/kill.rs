@@ -254,13 +254,24 @@ fn find(cx: &CallContext<'_>, id: ConnectionId) -> Option<FoundSession> {
     cx.context.registry.session(cx.context.cluster.as_deref(), id)
 }
 
-/// The server judges who may. Where it knows no connection of the victim's, it is asked about another one of
-/// the same account.
+/// Who may is known before anything is done to the session.
 async fn carry_out(cx: &mut CallContext<'_>, sent: &SentKill<'_>) -> Result<(), CloseReason> {
     let own = sent.victim();
     let Some(victim) = find(cx, own) else {
         return cx.refuse(&codes::unknown_thread(own.0));
     };
+    if let SentKill::Command { packet, .. } = sent {
+        let reply = cx.exchange(packet).await?;
+        if !is_unknown(&reply) {
+            // The server does not know the command.
+            return cx.send_client(&reply.bytes);
+        }
+    }
+    match rights_over(cx, &victim.shown.user).await? {
+        KillRights::Granted => {}
+        KillRights::Refused => return cx.refuse(&codes::not_owner(own.0)),
+        KillRights::Untold(reply) => return cx.send_client(&reply.bytes),
+    }
     // It goes to no other session after this one.
     if let Some((backend, run)) = victim.shown.backend.condemn()
         && perhaps_same_run(run, cx.identity.run())
@@ -271,22 +282,14 @@ async fn carry_out(cx: &mut CallContext<'_>, sent: &SentKill<'_>) -> Result<(), 
                 cx.send_client(&reply.bytes)?;
                 return Err(CloseReason::Killed);
             }
-            if !reply.is_error() {
+            if reply.is_error() {
+                victim.shown.backend.pardon(backend);
+            } else {
                 // It may do nothing with its connection, or wait for what the server does not see.
                 let _ = victim.events.send(sent.event());
             }
             return cx.send_client(&with_own_id(&reply, backend, own));
         }
-    }
-    if let SentKill::Command { packet, .. } = sent {
-        let reply = cx.exchange(packet).await?;
-        if !is_unknown(&reply) {
-            return cx.send_client(&reply.bytes);
-        }
-    }
-    match rights_over(cx, &victim.shown.user).await? {
-        KillRights::Granted => {}
-        KillRights::Refused => return cx.refuse(&codes::not_owner(own.0)),
     }
     let _ = victim.events.send(sent.event());
     let [low, high] = cx.lasting_status().0.to_le_bytes();

@@ -92,6 +92,15 @@ impl Reply {
         row
     }
 
+    /// The first values of all rows of a text result, which must be ASCII as in [`Self::values`].
+    pub(crate) fn first_values(&self) -> impl Iterator<Item = Vec<u8>> {
+        let row = |f: &&[u8]| !column::is_definition(&f[HEADER..]) && !is_end(f);
+        self.frames().skip(1).filter(row).filter_map(|row| {
+            let value = Reader::new(&row[HEADER..]).lenenc_bytes()?;
+            Some(value.iter().copied().filter(|b| *b != 0).collect())
+        })
+    }
+
     /// The values of the only row of a text result.
     pub(crate) fn row(&self) -> Option<Vec<Option<Vec<u8>>>> {
         let mut frames = self.frames();

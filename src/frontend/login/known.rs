@@ -2,7 +2,8 @@
 //!
 //! While there is such a login, clients are greeted with a nonce of the proxy's own, before anything is asked of the
 //! server. A client that proves the password known of its account, in the same way, is let in. All others are passed to
-//! the server without the answer that they have given, so that it asks them for one by the account's plugin.
+//! the server: with an answer to its own nonce where the proxy can make it, else without any, so that it asks them for one by
+//! the account's plugin.
 
 use std::sync::Arc;
 
@@ -13,6 +14,8 @@ use super::relayed::{
     judged_by_server, owner, turn_away, turned_away,
 };
 use crate::backend::admissions::{Admission, KnownGreeting};
+use crate::backend::learned::LearnedSecrets;
+use crate::backend::proven::Proven;
 use crate::clock;
 use crate::frontend::shared::context::{Context, Shared};
 use crate::frontend::shared::leg_options::Hops;
@@ -21,8 +24,9 @@ use crate::protocol::auth::Method;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::handshake::Login;
+use crate::protocol::host_block_guard;
 use crate::protocol::own_greeting::{nonce, renew_nonce, with_proof, without_answer};
-use crate::protocol::recover::Scheme;
+use crate::protocol::recover::{Scheme, is_none};
 
 /// The proof by each of them depends on no nonce.
 const WITHOUT_NONCE: [&[u8]; 2] = [b"mysql_clear_password", b"dialog"];
@@ -74,12 +78,20 @@ impl OwnGreeting {
             return self.let_in(client, login, (tls, admission), context);
         }
         let greeted = greeting_for(&mut client, context).await?;
-        let passed = login
-            .and_then(|login| self.for_server(&answer, &login, &greeted.greeting.nonce, context));
-        let judged =
-            judged_by_server(client, passed.as_deref().unwrap_or(&answer), greeted, context);
-        match judged.await {
-            Ok(session) => {
+        let secure = client.leg.is_secure();
+        let passed = match &login {
+            Some(login) => {
+                let nonce = &greeted.greeting.nonce;
+                self.for_server(&answer, (login, secure), nonce, context).await
+            }
+            None => None,
+        };
+        let passed = passed.as_deref().unwrap_or(&answer);
+        match judged_by_server(client, passed, greeted, context).await {
+            Ok(mut session) => {
+                if is_unasked(&answer, passed, &session.method) {
+                    session.method.nonce = self.nonce;
+                }
                 context.metrics.logins.with_label_values(&["server_again"]).inc();
                 Some(session)
             }
@@ -116,8 +128,8 @@ impl OwnGreeting {
     ) -> Option<Authenticated> {
         let Admission { ok, values } = admission;
         let mut said = Vec::new();
-        if Scheme::of_plugin(login.plugin) == Some(Scheme::CachingSha2) && !login.proof.is_empty() {
-            // As the server says that it knows the password.
+        if Scheme::of_plugin(login.plugin) == Some(Scheme::CachingSha2) && !is_none(login.proof) {
+            // As the server says that it knows the password, if there is one.
             put_frame(&mut said, client.next, &[1, 3]);
             client.next = client.next.wrapping_add(1);
         }
@@ -151,27 +163,61 @@ impl OwnGreeting {
         })
     }
 
-    /// The login as the server is to see it, which has greeted with another nonce. `None`: as it is.
-    fn for_server(
+    /// The login as the server is to see it, which has greeted with another nonce; `secure`: the client's leg is. `None`:
+    /// as it is.
+    async fn for_server(
         &self,
         answer: &[u8],
-        login: &Login<'_>,
+        (login, secure): (&Login<'_>, bool),
         nonce: &[u8],
         context: &Context,
     ) -> Option<Vec<u8>> {
-        if login.proof.is_empty() || WITHOUT_NONCE.contains(&login.plugin) {
+        let refused = host_block_guard::refusal(login, &self.known.greeting).is_some();
+        if refused || is_none(login.proof) || WITHOUT_NONCE.contains(&login.plugin) {
             return None;
         }
-        if login.names_plugin() {
-            return without_answer(answer);
-        }
-        // Such an old client cannot be asked again. Its answer is no proof to the server, unless it has proved the
-        // password that is known.
         let Shared { secrets, .. } = context.shared.as_ref()?;
+        let known = || {
+            let proof = self.known_answer(login, nonce, secrets)?;
+            with_proof(answer, &proof, None)
+        };
+        if login.names_plugin() {
+            // The server may ask for more, which a client without TLS encrypts by the nonce that it knows.
+            let ends = secure || Scheme::of_plugin(login.plugin) == Some(Scheme::Native);
+            return known().filter(|_| ends).or_else(|| without_answer(answer));
+        }
+        // Such an old client cannot be asked again.
+        let mut passed = known();
+        if passed.is_none() {
+            secrets.verifier_reads().again().await;
+            passed = known();
+        }
+        if passed.is_none() {
+            secrets.admissions().note_unanswered();
+        }
+        passed
+    }
+
+    /// The answer to the server's nonce, of a client that has proved the password that is known of its account.
+    fn known_answer(
+        &self,
+        login: &Login<'_>,
+        nonce: &[u8],
+        secrets: &LearnedSecrets,
+    ) -> Option<Vec<u8>> {
+        let scheme = Scheme::of_plugin(login.plugin)?;
         let user = login.user_name(self.known.greeting.flavour);
         let user = user.certain()?;
-        secrets.recognise(user, login.plugin, &self.nonce, login.proof)?;
-        let proof = secrets.proof_for(user, login.plugin, nonce)?;
-        with_proof(answer, &proof, None)
+        match secrets.recognise(user, login.plugin, &self.nonce, login.proof) {
+            Some(Proven::Hashed(scheme, hash)) => scheme.answer(&hash, nonce),
+            _ => secrets.answer_again(user, scheme, (&self.nonce, login.proof), nonce),
+        }
     }
+}
+
+/// Whether a client knows no nonce but the proxy's: the server, which has seen the login as it was `passed`, has asked it by
+/// no other method.
+fn is_unasked(answer: &[u8], passed: &[u8], method: &Method) -> bool {
+    let plugin = |payload| Login::parse(payload).map(|login| login.plugin);
+    plugin(answer) == plugin(passed) && plugin(passed) == Some(&method.plugin[..])
 }

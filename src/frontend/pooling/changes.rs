@@ -17,21 +17,47 @@ pub(super) struct Changes {
     privileges: bool,
     /// Nothing but one statement is under way: its error says that nothing has changed.
     single: bool,
+    /// The session has run or prepared a statement that changes accounts, or perhaps.
+    ever_accounts: bool,
 }
 
 impl Changes {
     /// A statement is about to run, or to be prepared. A login that is judged meanwhile may be judged by the old account.
-    pub(super) fn note(&mut self, effects: &SessionEffects, text: &[u8], secrets: &LearnedSecrets) {
+    pub(super) fn note(
+        &mut self,
+        effects: &SessionEffects,
+        text: &[u8],
+        programs: &KnownPrograms,
+        secrets: &LearnedSecrets,
+    ) {
         self.programs |= effects.has(Mark::ChangesRoutines);
         let privileges = effects.has(Mark::Privileges);
         if privileges {
             self.single = !self.privileges && is_single(text);
             self.privileges = true;
         }
-        if privileges || effects.has(Mark::Accounts) {
-            self.accounts = true;
-            secrets.admissions().clear();
+        // A text that EXECUTE runs was looked at in place of it, where it is known.
+        let calls = || {
+            let names = programs.current_names();
+            names.is_none_or(|names| names.change_accounts(text))
+        };
+        let changes = [Mark::Accounts, Mark::Execute].iter().any(|mark| effects.has(*mark));
+        if privileges || changes || effects.has(Mark::Call) && calls() {
+            self.note_accounts(secrets);
         }
+    }
+
+    /// A statement is about to run whose text was looked at when it was prepared, and is not kept.
+    pub(super) fn note_forgotten(&mut self, secrets: &LearnedSecrets) {
+        if self.ever_accounts {
+            self.note_accounts(secrets);
+        }
+    }
+
+    /// What is about to run may change accounts.
+    pub(super) fn note_accounts(&mut self, secrets: &LearnedSecrets) {
+        (self.accounts, self.ever_accounts) = (true, true);
+        secrets.admissions().clear();
     }
 
     /// It has ended, well or with an error. Returns whether stored programs have changed.
@@ -41,7 +67,8 @@ impl Changes {
         programs: &KnownPrograms,
         (secrets, pool): (&LearnedSecrets, &Pool),
     ) -> bool {
-        let Self { programs: changed, accounts, privileges, single } = std::mem::take(self);
+        let Self { programs: changed, accounts, privileges, single, .. } = *self;
+        *self = Self { ever_accounts: self.ever_accounts, ..Self::default() };
         if accounts {
             secrets.admissions().clear();
         }

@@ -55,6 +55,7 @@ impl Seat {
         self.rows_may_hide = true;
         if self.state.several || !begins_with(head, &[b"insert", b"replace"]) {
             self.pins.add(Pin::LongStatement);
+            self.changes.note_accounts(&self.secrets);
         }
     }
 
@@ -82,6 +83,7 @@ impl Seat {
         } else {
             self.rows_may_hide = true;
             self.finding = RowsFound::Unseen;
+            self.changes.note_forgotten(&self.secrets);
         }
     }
 

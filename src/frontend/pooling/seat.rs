@@ -87,7 +87,7 @@ pub(crate) struct Seat {
     /// What the statement under way does to FOUND_ROWS().
     pub(super) finding: RowsFound,
     /// What the statement under way changes beside the session.
-    changes: Changes,
+    pub(super) changes: Changes,
     /// The client is about to change what the server reports.
     pub leaves_reports: bool,
     /// The server may report what the last statement changed with a later reply only.
@@ -248,7 +248,7 @@ impl Seat {
         self.foreign |= has(Mark::SessionUser);
         self.borrows_role |= has(Mark::SessionUser);
         self.note_for_audit(text, effects);
-        self.changes.note(effects, text, &self.secrets);
+        self.changes.note(effects, text, &self.programs, &self.secrets);
         self.doubts.role |= has(Mark::Role);
         self.doubts.login &= !has(Mark::Role);
         let told =

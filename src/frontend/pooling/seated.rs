@@ -74,7 +74,7 @@ pub(crate) fn unseated(account: LoginAccount, at: SeatedAt<'_>) -> Option<Seat> 
 
 fn seat(account: LoginAccount, shared: &Shared, at: SeatedAt<'_>) -> Seat {
     let SeatedAt { capabilities, flavour, version, current, events, context } = at;
-    let Shared { pool, secrets, programs, audits } = shared;
+    let Shared { pool, secrets, programs, audits, .. } = shared;
     let LoginAccount { user, tls, collation, schema, .. } = account;
     let events = events.clone();
     let nudge = Arc::new(move || {

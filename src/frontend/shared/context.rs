@@ -9,6 +9,7 @@ use super::digests::{DigestEvent, Digests};
 use super::leg_options::Hops;
 use super::live_config::InForce;
 use super::log_lines::Lines;
+use super::paced::Paced;
 use super::programs::KnownPrograms;
 use super::registry::Registry;
 use super::shapes::Shapes;
@@ -38,6 +39,8 @@ pub struct Shared {
     pub programs: KnownPrograms,
     /// Asks the server what sessions have.
     pub audits: Audits,
+    /// Connections of other accounts, opened for the question whether a session may end theirs.
+    pub examples: Arc<Paced>,
 }
 
 /// Handles, cheap to clone; one a relay thread because of its buffers and counters.

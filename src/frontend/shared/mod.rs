@@ -7,6 +7,7 @@ pub mod digests;
 pub mod leg_options;
 pub mod live_config;
 pub mod log_lines;
+pub mod paced;
 pub mod programs;
 pub mod registry;
 pub mod shapes;

@@ -19,6 +19,8 @@ struct Known {
     /// Readings that have begun, and the last of them that has ended.
     begun: AtomicU64,
     ended: AtomicU64,
+    /// The first that shows the last change that is known of.
+    wanted: AtomicU64,
     changed: Notify,
 }
 
@@ -54,8 +56,15 @@ impl KnownPrograms {
         self.0.ended.load(Ordering::SeqCst)
     }
 
+    /// The names, if they were read after the last change that is known of.
+    pub fn current_names(&self) -> Option<Arc<StatefulNames>> {
+        let names = self.0.names.read().clone()?;
+        (self.last_reading() >= self.0.wanted.load(Ordering::SeqCst)).then_some(names)
+    }
+
     /// A client has changed one.
     pub fn are_stale(&self) {
+        self.0.wanted.fetch_max(self.next_reading(), Ordering::SeqCst);
         self.0.changed.notify_one();
     }
 

@@ -188,7 +188,7 @@ mod tests {
         ("CREATE DEFINER=table VIEW v AS SELECT 1", "ChangesRoutines"),
         ("ALTER EVENT e DISABLE", "ChangesRoutines"),
         ("DROP TRIGGER IF EXISTS t", "ChangesRoutines"),
-        ("DROP DATABASE d", "ChangesRoutines"),
+        ("DROP DATABASE d", "Accounts ChangesRoutines"),
         ("RENAME TABLE a TO b", "ChangesRoutines"),
         ("ALTER TABLE a RENAME TO b", "ChangesRoutines"),
         ("CREATE PROCEDURE p() BEGIN SELECT 1; CALL q(); END", "Call ChangesRoutines"),
@@ -226,6 +226,9 @@ mod tests {
         ("GRANT SELECT ON *.* TO u", "Privileges"),
         ("REVOKE ALL ON *.* FROM u", "Privileges"),
         ("FLUSH HOSTS, PRIVILEGES", "Privileges"),
+        ("CREATE OR REPLACE USER IF NOT EXISTS u", "Privileges"),
+        ("SELECT 1; /*!50000 ALTER */ USER IF EXISTS u ACCOUNT LOCK", "Privileges"),
+        ("SELECT 1; /*!50600 ALTER USER */ u ACCOUNT LOCK", "Privileges"),
         // Settings.
         ("SET TRANSACTION READ ONLY", "OneShotTransaction"),
         ("SET SESSION TRANSACTION READ ONLY", ""),

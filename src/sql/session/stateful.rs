@@ -24,6 +24,8 @@ pub struct StatefulNames {
     stateful: HashSet<Vec<u8>>,
     /// Those that may leave what no server lists of a session.
     unlisted: HashSet<Vec<u8>>,
+    /// Those that may change accounts.
+    accounts: HashSet<Vec<u8>>,
     /// All.
     names: HashSet<Vec<u8>>,
 }
@@ -37,7 +39,7 @@ impl StatefulNames {
         let mut named_by = NamedBy::new();
         let names: HashSet<Vec<u8>> =
             programs.iter().map(|p| p.name.to_ascii_lowercase()).collect();
-        let (mut stateful, mut unlisted) = (Vec::new(), Vec::new());
+        let (mut stateful, mut unlisted, mut accounts) = (Vec::new(), Vec::new(), Vec::new());
         for program in programs {
             let name = program.name.to_ascii_lowercase();
             let body = &program.body;
@@ -51,12 +53,16 @@ impl StatefulNames {
             if body.is_empty() || any {
                 unlisted.push(name.clone());
             }
+            if body.is_empty() || ACCOUNTS.iter().any(|mark| effects.has(*mark)) {
+                accounts.push(name.clone());
+            }
             for word in words(body).filter(|word| names.contains(word)) {
                 named_by.entry(word).or_default().push(name.clone());
             }
         }
         let stateful = with_callers(stateful, &named_by);
-        Self { stateful, unlisted: with_callers(unlisted, &named_by), names }
+        let [unlisted, accounts] = [unlisted, accounts].map(|all| with_callers(all, &named_by));
+        Self { stateful, unlisted, accounts, names }
     }
 
     /// Whether there are none.
@@ -72,6 +78,11 @@ impl StatefulNames {
     /// Whether one that a text names may leave what no server lists of a session.
     pub fn leave_more(&self, text: &[u8]) -> bool {
         words(text).any(|word| self.unlisted.contains(&word))
+    }
+
+    /// Whether a text with CALL may change accounts.
+    pub fn change_accounts(&self, text: &[u8]) -> bool {
+        !self.know_called(text) || words(text).any(|word| self.accounts.contains(&word))
     }
 
     /// Whether the routine is known whose CALL a text is.
@@ -94,6 +105,15 @@ const UNLISTED: [Mark; 5] = [
     Mark::PreparesComputed,
     Mark::Execute,
     Mark::SessionUser,
+];
+
+/// What changes accounts, or may run any text.
+const ACCOUNTS: [Mark; 5] = [
+    Mark::Accounts,
+    Mark::Privileges,
+    Mark::PreparesLiteral,
+    Mark::PreparesComputed,
+    Mark::Execute,
 ];
 
 /// These, and those that name one of them. Each name is followed once.
@@ -151,6 +171,32 @@ mod tests {
         }
         let quiet = StatefulNames::of(&programs[4..], Dialect::MYSQL);
         assert!(quiet.is_empty() && !quiet.are_named_in(b"SELECT quiet()"));
+    }
+
+    #[test]
+    fn calls_that_may_change_accounts_are_told_from_others() {
+        let programs = [
+            program("Rotates", "BEGIN ALTER USER app IDENTIFIED BY 'x'; END"),
+            program("calls_it", "CALL rotates()"),
+            program("runs_text", "BEGIN PREPARE s FROM 'DROP USER a'; EXECUTE s; END"),
+            program("hidden", ""),
+            program("sets", "SET @x = 1"),
+            program("user", "SELECT 1"),
+        ];
+        for dialect in [Dialect::MYSQL, Dialect::MARIADB] {
+            let names = StatefulNames::of(&programs, dialect);
+            for text in
+                ["CALL ROTATES()", "call app.calls_it(1)", "CALL runs_text", "CALL hidden()"]
+            {
+                assert!(names.change_accounts(text.as_bytes()), "{text}");
+            }
+            for text in ["CALL unknown()", "SET @x = 1; CALL sets()", "EXECUTE s"] {
+                assert!(names.change_accounts(text.as_bytes()), "{text}");
+            }
+            for text in ["CALL sets()", "/* a */ CALL `app`.`user`(1)"] {
+                assert!(!names.change_accounts(text.as_bytes()), "{text}");
+            }
+        }
     }
 
     #[test]

@@ -162,7 +162,10 @@ pub(super) fn marks_after(word: &[u8]) -> &'static [(FirstWord, Mark)] {
         b"close" => &[(First::Handler, Mark::ClosesHandler)],
         b"connection" => &[(First::Explain, Mark::ConnectionId)],
         b"data" | b"xml" => &[(First::Load, Mark::LoadsData)],
-        b"database" | b"schema" => &[(First::Drop, Mark::ChangesRoutines)],
+        // A login may name it.
+        b"database" | b"schema" => {
+            &[(First::Drop, Mark::ChangesRoutines), (First::Drop, Mark::Accounts)]
+        }
         b"diagnostics" => &[(First::Get, Mark::Diagnostics)],
         b"end" | b"unlock" => &[(First::Backup, Mark::BackupUnlock)],
         b"errors" | b"warnings" => &[(First::Show, Mark::Diagnostics)],

@@ -9,7 +9,7 @@ use crate::script::{Flavour, Server};
 use crate::session::Session;
 use crate::stage::{eventually, on_both};
 use crate::wire::capability::{DEFAULT, SESSION_TRACK};
-use crate::wire::{Account, Client};
+use crate::wire::{Account, Client, Execute};
 
 on_both! {
     a_login_like_one_before_costs_the_server_none
@@ -17,19 +17,22 @@ on_both! {
     another_answer_is_judged_by_the_server
     each_login_is_judged_by_the_server_if_none_may_count
     a_change_of_the_account_in_passing_counts_at_once
+    a_change_that_another_text_makes_counts_at_once
+    a_call_that_changes_no_account_ends_nothing
+    a_schema_that_was_dropped_in_passing_is_unknown_at_once
     a_change_of_the_account_elsewhere_counts_after_the_time
     a_server_with_init_connect_judges_every_login
 }
 
 /// Longer than any test.
-const LONG: [&str; 2] = ["--login-check-ttl", "1h"];
+pub(super) const LONG: [&str; 2] = ["--login-check-ttl", "1h"];
 
-fn judged_by(proxy: &Proxy, judge: &str) -> f64 {
+pub(super) fn judged_by(proxy: &Proxy, judge: &str) -> f64 {
     proxy.metric(&format!("lockstead_logins_total{{judge=\"{judge}\"}}"))
 }
 
 /// Logs in until the proxy lets clients like this one in by itself.
-fn until_known(proxy: &Proxy, account: &Account) {
+pub(super) fn until_known(proxy: &Proxy, account: &Account) {
     eventually("the proxy lets a client in", || {
         let before = judged_by(proxy, "proxy");
         let mut session = Session::of(proxy.port, account);
@@ -40,7 +43,7 @@ fn until_known(proxy: &Proxy, account: &Account) {
 }
 
 /// Logins that the server has seen of an account.
-fn logins_at(server: &Server, tenant: &Tenant) -> u64 {
+pub(super) fn logins_at(server: &Server, tenant: &Tenant) -> u64 {
     let sql = format!(
         "SELECT COALESCE(SUM(total_connections),0) FROM performance_schema.accounts WHERE user='{}'",
         tenant.name
@@ -158,6 +161,86 @@ fn a_change_of_the_account_in_passing_counts_at_once(server: &Server) {
     assert!(!client.login.succeeded(), "an old password is let in");
     "a new one".clone_into(&mut account.password);
     until_known(&ground.proxy, &account);
+}
+
+/// Ways to run the statement `%` in the schema `$`: what goes before, and what runs it.
+const WAYS: [(&[&str], &str); 6] = [
+    (&[], "/*! % */"),
+    (&["PREPARE s FROM '%'"], "EXECUTE s"),
+    (&["SET @text = '%'", "PREPARE s FROM @text"], "EXECUTE s"),
+    (&["CREATE PROCEDURE $.locks() %"], "CALL $.locks()"),
+    (&["CREATE PROCEDURE $.calls() CALL $.locks()"], "/* a */ CALL `$`.calls"),
+    (&["CREATE PROCEDURE $.text() BEGIN PREPARE s FROM '%'; EXECUTE s; END"], "CALL $.text()"),
+];
+/// The same of MariaDB's own.
+const MARIADB_WAYS: [(&[&str], &str); 2] =
+    [(&[], "EXECUTE IMMEDIATE '%'"), (&[], "BEGIN NOT ATOMIC %; END")];
+
+fn a_change_that_another_text_makes_counts_at_once(server: &Server) {
+    let ground = Ground::new(server, 4, &LONG);
+    let Tenant { name, account, database, .. } = &ground.tenant;
+    let locks = format!("ALTER USER {name} ACCOUNT LOCK");
+    let mut direct = ground.server().root();
+    let mut assert_counts = |way: &str, change: &mut dyn FnMut()| {
+        until_known(&ground.proxy, account);
+        change();
+        let client = Client::connect("127.0.0.1", ground.proxy.port, account);
+        assert!(!client.expect("a connection").login.succeeded(), "{way}");
+        direct.run(&format!("ALTER USER {name} ACCOUNT UNLOCK"));
+    };
+    let own: &[(&[&str], &str)] = match flavour_of(server) {
+        Flavour::MySql => &[],
+        Flavour::MariaDb => &MARIADB_WAYS,
+    };
+    for (before, way) in WAYS.iter().chain(own) {
+        let text = |text: &str| text.replace('%', &locks).replace('$', &database.name);
+        let mut root = Session::at(ground.proxy.port);
+        for prepares in *before {
+            root.run(&text(prepares));
+        }
+        assert_counts(way, &mut || drop(root.run(&text(way))));
+    }
+    let mut root = Session::at(ground.proxy.port);
+    let statement = root.client.prepare(locks.as_bytes()).statement_id().expect("prepared");
+    assert_counts("a prepared statement", &mut || {
+        assert_eq!(root.client.execute(statement, &Execute::default()).error(), None);
+    });
+    assert_eq!(root.client.set_option(0).error(), None);
+    assert_counts("several statements", &mut || {
+        root.run(&format!("DO 1; {locks}"));
+    });
+}
+
+fn a_call_that_changes_no_account_ends_nothing(server: &Server) {
+    let ground = Ground::new(server, 2, &LONG);
+    let Tenant { account, database, .. } = &ground.tenant;
+    let mut root = Session::at(ground.proxy.port);
+    root.run(&format!("CREATE PROCEDURE {}.reads() SELECT 7", database.name));
+    // The proxy reads it some time after that.
+    eventually("a login counts after a call", || {
+        until_known(&ground.proxy, account);
+        root.run(&format!("CALL {}.reads()", database.name));
+        let before = judged_by(&ground.proxy, "proxy");
+        Session::of(ground.proxy.port, account).client.say_quit();
+        (judged_by(&ground.proxy, "proxy") > before).then_some(())
+    });
+}
+
+fn a_schema_that_was_dropped_in_passing_is_unknown_at_once(server: &Server) {
+    let ground = Ground::new(server, 2, &LONG);
+    let schema = format!("{}_dropped", ground.tenant.name);
+    let mut root = Session::at(ground.proxy.port);
+    root.run(&format!("CREATE DATABASE {schema}"));
+    root.run(&format!("GRANT ALL ON {schema}.* TO {}", ground.tenant.name));
+    let account = Account { database: Some(schema.clone()), ..ground.tenant.account.clone() };
+    until_known(&ground.proxy, &account);
+    root.run(&format!("DROP DATABASE {schema}"));
+    let refused = [ground.server().port, ground.proxy.port].map(|port| {
+        let client = Client::connect("127.0.0.1", port, &account).expect("a connection");
+        assert!(!client.login.succeeded(), "the schema is gone");
+        login_packets(&client).last().cloned()
+    });
+    assert_eq!(refused[0], refused[1]);
 }
 
 fn a_change_of_the_account_elsewhere_counts_after_the_time(server: &Server) {

@@ -43,6 +43,10 @@ pub struct Account {
     pub wrap: Wrap,
     /// The files of a certificate and its key, which are shown if there is TLS.
     pub certificate: Option<[PathBuf; 2]>,
+    /// The plugin by which it answers first; `None`: the one that the server greets with.
+    pub plugin: Option<&'static str>,
+    /// What says that there is no password, where a plugin takes more than one way: nothing, or a NUL.
+    pub no_password: &'static [u8],
     /// The first answer is the password in clear.
     pub clear_first: bool,
     /// A change of user by mysql_native_password is proved by the nonce of the login, whichever the server asks by:
@@ -66,6 +70,8 @@ impl Account {
             attributes: vec![("program_name".to_owned(), "lockstead-tests".to_owned())],
             wrap: Wrap::default(),
             certificate: None,
+            plugin: None,
+            no_password: &[],
             clear_first: false,
             keeps_nonce: false,
             preamble: Vec::new(),
@@ -81,6 +87,16 @@ impl Account {
 
     fn user_bytes(&self) -> &[u8] {
         self.raw_user.as_deref().unwrap_or(self.user.as_bytes())
+    }
+
+    /// The answer to a nonce.
+    fn answer(&self, plugin: &[u8], salt: &[u8]) -> Vec<u8> {
+        let says_so = matches!(plugin, CACHING_SHA2 | SHA256) && self.password.is_empty();
+        if says_so {
+            self.no_password.to_vec()
+        } else {
+            proof(plugin, salt, self.password.as_bytes())
+        }
     }
 
     fn attribute_bytes(&self) -> Vec<u8> {
@@ -220,8 +236,8 @@ pub fn handshake_response(account: &Account, greeting: &Greeting, capabilities: 
     let (plugin, proof) = if account.clear_first {
         (CLEAR.to_vec(), [account.password.as_bytes(), &[0]].concat())
     } else {
-        let proof = proof(&greeting.plugin, &greeting.salt, account.password.as_bytes());
-        (greeting.plugin.clone(), proof)
+        let plugin = account.plugin.map_or(&greeting.plugin[..], str::as_bytes);
+        (plugin.to_vec(), account.answer(plugin, &greeting.salt))
     };
     put_lenenc(&mut out, proof.len() as u64);
     out.extend_from_slice(&proof);
@@ -308,7 +324,7 @@ pub fn converse(
                 match plugin {
                     SHA256 if frames.wrapped.is_secure() => [password, &[0]].concat(),
                     SHA256 => vec![0x01],
-                    _ => proof(plugin, &salt, password),
+                    _ => account.answer(plugin, &salt),
                 }
             }
             [0x01, 0x03] => continue,
