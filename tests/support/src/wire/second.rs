@@ -71,7 +71,7 @@ impl Second<'_> {
         let read = match self.asked.first().copied() {
             Some(command::STMT_PREPARE) => self.prepared(&mut rest),
             Some(command::STMT_FETCH) => self.fetched(&mut rest),
-            Some(command::FIELD_LIST) => self.fields(&mut rest),
+            Some(command::FIELD_LIST) => Self::fields(&mut rest),
             Some(command::STATISTICS) => {
                 let text = rest.next()?;
                 rest.ends(After::Nothing);
@@ -210,7 +210,7 @@ impl Second<'_> {
     }
 
     /// `COM_FIELD_LIST Response`.
-    fn fields(&self, rest: &mut Rest<'_>) -> Result<(), String> {
+    fn fields(rest: &mut Rest<'_>) -> Result<(), String> {
         loop {
             let packet = rest.next()?;
             if matches!(packet.first(), Some(0xfe | 0xff)) {
