@@ -18,7 +18,7 @@ on_both! {
 /// How a client library logs in.
 struct Style {
     name: &'static str,
-    capabilities: u32,
+    capabilities: u64,
     no_password: &'static [u8],
     /// It names a plugin that the account does not have.
     names_another: bool,
