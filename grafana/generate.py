@@ -104,8 +104,9 @@ OVERVIEW = [
             (f"sum({rate('sessions_closed_total', 'reason=~server_unreachable|broken|fenced')})", "sessions closed"),
             (f"sum({rate('lock_calls_total', 'outcome=failed')})", "lock calls failed"),
             (f"sum({rate('limits_met_total')})", "limits met"),
+            (f"sum({rate('protocol_errors_total')})", "answers that cannot be followed"),
         ], "ops", """What went wrong, a second: statements on the lock tables, sessions that the proxy ended, calls,
-              and what was refused because of a limit."""),
+              what was refused because of a limit, and answers of servers that nobody can follow."""),
         table("Builds and servers",
               f"max by (instance, cluster, version) ({m('build_info')}) * on (instance, cluster) "
               f"group_left (flavour) max by (instance, cluster, flavour) ({m('server_info')})",

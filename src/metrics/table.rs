@@ -45,17 +45,12 @@ metrics! {
         "End of validity of the certificate in a setting, in seconds since 1970: the first end in a chain, the last of several authorities.",
         &["setting"]
     );
-    pub server_info: IntGaugeVec = gauge_vec(
-        "server_info",
-        "Flavour of the server, always 1.",
-        &["flavour"]
-    );
+    pub server_info: IntGaugeVec = gauge_vec("server_info", "Flavour of the server, always 1.", &["flavour"]);
     pub limits: IntCounterVec = counter_vec(
         "limits_met_total",
         "Requests refused because a limit was reached, by the limit's key in the configuration.",
         &["limit"]
     );
-
     pub protocol_errors: IntCounterVec = counter_vec(
         "protocol_errors_total",
         "Answers of servers that cannot be followed, by the command: the session is closed.",
@@ -63,8 +58,7 @@ metrics! {
     );
 
     pub unlocked_memory: IntCounter = counter(
-        "password_memory_unlocked_total",
-        "Blocks of memory for learned passwords that the system did not lock, so that they may be written to swap."
+        "password_memory_unlocked_total", "Blocks of memory for learned passwords that the system did not lock, so that they may be written to swap."
     );
     pub given_wrong: IntCounter = counter("given_passwords_wrong_total", "Passwords in [[users]] that turned out to be wrong.");
 

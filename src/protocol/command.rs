@@ -162,7 +162,7 @@ mod tests {
             Shape::Results
         );
         assert_eq!(Shape::of(&[6, 0, 0, 0, 0xfa, 1, 0, 0, 0, 1]), Shape::Results);
-        // What follows a short packet is another one.
+        // Bytes after a short packet are those of another one.
         assert_eq!(Shape::of(&[5, 0, 0, 0, 0x17, 1, 0, 0, 0, 1, 0, 0, 0]), Shape::Results);
         assert_eq!(Shape::of(&[0, 0, 0, 0]), Shape::Results);
     }

@@ -9,9 +9,9 @@ use std::io;
 
 use super::capabilities::Capabilities;
 use super::command::Shape;
-use super::ending::HEAD;
+use super::ending::{HEAD, PacketKind};
 use super::frame::{FrameHeader, HEADER, put_frame};
-use super::grammar::{Grammar, PacketKind, PrepareOk};
+use super::grammar::{Grammar, PrepareOk};
 use super::session_track::{DefaultReports, OkPacket, SessionChange};
 use super::statement_ids::{Naming, StatementNumbers};
 use super::status::Status;

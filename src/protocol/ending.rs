@@ -1,6 +1,5 @@
-//! What ends a result or a response: OK and EOF packets.
+//! Kinds of packets, and the OK and EOF packets that end a result or a response.
 
-use super::grammar::PacketKind;
 use super::reader::Reader;
 use super::status::Status;
 
@@ -25,6 +24,29 @@ pub enum Ending {
     },
     /// A packet that carries no status (`COM_STATISTICS`).
     Plain,
+}
+
+/// What a packet is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PacketKind {
+    /// OK, also in place of an EOF.
+    Ok,
+    /// EOF.
+    Eof,
+    /// ERR, with its number.
+    Error(u16),
+    /// MariaDB's report of progress.
+    Report,
+    /// A request for the client's file.
+    File,
+    /// A number of columns, which begins a result set.
+    ColumnCount,
+    /// A column definition of a result set.
+    Column,
+    /// The first packet of the response to a PREPARE.
+    Prepared,
+    /// A packet without meaning here, such as a row.
+    Other,
 }
 
 impl Ending {

@@ -3,7 +3,7 @@
 use super::capabilities::Capabilities;
 use super::column::is_definition;
 use super::command::Shape;
-use super::ending::{Ending, ending, eof, has_status};
+use super::ending::{Ending, PacketKind, ending, eof, has_status};
 use super::frame::MAX_PAYLOAD;
 use super::reader::Reader;
 use super::status::Status;
@@ -71,29 +71,6 @@ enum Expected {
     /// The first packet of a response without an end: an error refuses the command.
     EndlessFirst,
     Endless,
-}
-
-/// What a packet is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PacketKind {
-    /// OK, also in place of an EOF.
-    Ok,
-    /// EOF.
-    Eof,
-    /// ERR, with its number.
-    Error(u16),
-    /// MariaDB's report of progress.
-    Report,
-    /// A request for the client's file.
-    File,
-    /// A number of columns, which begins a result set.
-    ColumnCount,
-    /// A column definition of a result set.
-    Column,
-    /// The first packet of the response to a PREPARE.
-    Prepared,
-    /// A packet without meaning here, such as a row.
-    Other,
 }
 
 /// Follows one response after the other.
@@ -165,8 +142,6 @@ impl Grammar {
                 0xfb => PacketKind::File,
                 _ => PacketKind::ColumnCount,
             },
-            Expected::Columns(_) => PacketKind::Column,
-            Expected::ColumnsEof => PacketKind::Eof,
             // 0xfe also starts a row whose first value is longer than a frame.
             Expected::Rows | Expected::OutParameters => {
                 let limit = if self.deprecates_eof() { MAX_PAYLOAD } else { 9 };
@@ -174,8 +149,11 @@ impl Grammar {
             }
             Expected::FieldList if first == 0xfe => terminator,
             Expected::PrepareFirst => PacketKind::Prepared,
-            Expected::PrepareDefinitions([0, 1..=u16::MAX, ..] | [0, 0, 0, _]) => PacketKind::Eof,
-            Expected::PrepareDefinitions(_) | Expected::FieldList => PacketKind::Column,
+            Expected::ColumnsEof
+            | Expected::PrepareDefinitions([0, 1..=u16::MAX, ..] | [0, 0, 0, _]) => PacketKind::Eof,
+            Expected::Columns(_) | Expected::PrepareDefinitions(_) | Expected::FieldList => {
+                PacketKind::Column
+            }
             Expected::OnePacket
             | Expected::Nothing
             | Expected::EndlessFirst

@@ -143,7 +143,7 @@ impl Tracker {
     }
 
     fn frame(&mut self, frame: FrameHeader, head: &[u8]) {
-        // Whatever was asked, a server that closes the connection says why. Its error is counted in its own way.
+        // A server that closes the connection says why at any time. That error has a sequence id of its own.
         let is_error = !self.continues && head.first() == Some(&0xff);
         let follows = is_error || self.next.is_none_or(|next| next == frame.seq);
         self.next = self.next.map(|_| frame.seq.wrapping_add(1));

@@ -223,7 +223,7 @@ impl Case {
         let text: Vec<&str> = lines.filter(documented).collect();
         let text = text.join("\n");
         self.clients.iter().try_for_each(|&library| {
-            let check = Check { server, flavour, wrap, through, learns, library };
+            let check = Check { server, flavour, wrap, learns, through, library };
             check.run(&self.script.name, &text, recorded)
         })
     }

@@ -263,7 +263,8 @@ fn words_that_look_like_calls_ask_the_server_nothing(server: &Server) {
     let (routine, recaller) = (db.table("p"), db.table("recaller"));
     let mut root = server.root();
     root.run(&format!("CREATE PROCEDURE {routine}() BEGIN DO 1; END"));
-    let reads = || proxy.metric("lockstead_native_reads_total") as u64;
+    let reads = || proxy.metric("lockstead_native_reads_total");
+    let is = |now: f64, expected: f64| (now - expected).abs() < f64::EPSILON;
     let mut a = Session::at(proxy.port);
     for sql in [
         "/* app:callcenter */ SELECT 1",
@@ -276,11 +277,11 @@ fn words_that_look_like_calls_ask_the_server_nothing(server: &Server) {
         &format!("DROP PROCEDURE {recaller}"),
     ] {
         a.run(sql);
-        assert_eq!(reads(), 0, "{sql}");
+        assert!(is(reads(), 0.0), "{sql}");
     }
     let calls = [format!("-- a\nCALL {routine}()"), format!("/*! CALL */ {routine}()")];
-    for (before, sql) in (0..).zip(&calls) {
+    for (times, sql) in [1.0, 2.0].into_iter().zip(&calls) {
         a.run(sql);
-        assert_eq!(reads(), before + 1, "{sql}");
+        assert!(is(reads(), times), "{sql}");
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A session keeps the connection that it had last until another one needs it. So the pool knows the sessions
 //! that have one and do nothing with it, and asks the one that has been idle for longest when there is neither
-//! a free connection nor room for a new one. AccountTurns take turns, and waiting sessions of one are served in the order of
+//! a free connection nor room for a new one. Accounts take turns, and waiting sessions of one are served in the order of
 //! their coming. An account that has no connection gets one, whatever others have.
 
 mod accounts;
@@ -10,8 +10,8 @@ mod holder;
 pub(super) mod key;
 pub(super) mod permit;
 pub mod shown;
+mod state;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -20,20 +20,17 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval};
 
-use self::accounts::AccountTurns;
 use self::holder::PoolHolder;
 pub use self::key::PoolKey;
 pub use self::permit::Permit;
 use self::permit::Permits;
+pub use self::state::{Lent, Wish};
+use self::state::{PoolState, PoolWaiter, is_alone, suits};
 use super::connection::DetachedBackend;
 use super::session_state::SessionState;
 use crate::clock;
 use crate::metrics::Metrics;
-use crate::mutants;
 use crate::protocol::user_name::UserName;
-
-/// Between two times at which connections are closed because accounts have changed: a client can cause that.
-const RETIRE_PAUSE: Duration = Duration::from_secs(1);
 
 /// Limits of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,24 +42,6 @@ pub struct PoolLimits {
     pub idle_keep: Duration,
     /// How old a connection may get.
     pub lifetime: Duration,
-}
-
-/// The answer to a session that needs a connection.
-#[derive(Debug)]
-pub enum Lent {
-    /// One that is open.
-    Open(Box<DetachedBackend>),
-    /// Leave to open one.
-    New(Permit),
-}
-
-/// What a session's connection must be like, beside its key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Wish {
-    /// No schema was selected on it.
-    pub schemaless: bool,
-    /// No session had it before.
-    pub fresh: bool,
 }
 
 /// The answer to a session that needs a connection.
@@ -106,26 +85,6 @@ impl Drop for Hold {
     }
 }
 
-struct PoolWaiter {
-    key: Arc<PoolKey>,
-    wish: Wish,
-    to: oneshot::Sender<Lent>,
-}
-
-struct PoolState {
-    /// Connections that have a permit.
-    open: usize,
-    /// Free ones, the last used last.
-    free: Vec<DetachedBackend>,
-    accounts: AccountTurns<PoolWaiter>,
-    holders: HashMap<u64, Arc<PoolHolder>>,
-    next: u64,
-    /// Connections from before have the privileges of accounts that have changed: no other session gets one.
-    retired_before: Duration,
-    /// Accounts have changed since then.
-    accounts_changed: bool,
-}
-
 /// One pool. Copies speak of the same.
 #[derive(Clone)]
 pub struct Pool(Arc<PoolInner>);
@@ -141,16 +100,7 @@ struct PoolInner {
 impl Pool {
     /// An empty one.
     pub fn new(limits: PoolLimits, metrics: Arc<Metrics>) -> Self {
-        let state = PoolState {
-            open: 0,
-            free: Vec::new(),
-            accounts: AccountTurns::new(),
-            holders: HashMap::new(),
-            next: 0,
-            retired_before: Duration::ZERO,
-            accounts_changed: false,
-        };
-        let (state, waiting) = (Mutex::new(state), AtomicUsize::new(0));
+        let (state, waiting) = (Mutex::new(PoolState::new()), AtomicUsize::new(0));
         Self(Arc::new(PoolInner { limits, state, waiting, metrics }))
     }
 
@@ -370,67 +320,4 @@ impl PoolInner {
         self.metrics.pool_open.set(open);
         self.metrics.pool_free.set(free);
     }
-}
-
-impl PoolState {
-    /// One more connection of this account.
-    fn begin(&mut self, user: &[u8]) {
-        self.open += 1;
-        self.accounts.open(user);
-    }
-
-    /// The place of a free connection that suits: the one used last, best of those that have this state. `room`:
-    /// another one could be opened.
-    fn suited(&self, key: &PoolKey, wish: Wish, state: &SessionState, room: bool) -> Option<usize> {
-        let suited = |backend: &DetachedBackend| suits(backend, key, wish);
-        let last = self.free.iter().rposition(suited);
-        if !mutants::shuffles() {
-            let same = |backend: &DetachedBackend| {
-                backend.left().state() == Some(state) && suited(backend)
-            };
-            return self.free.iter().rposition(same).or(last);
-        }
-        // Not the one that the session had, if there is another or may be one.
-        let first = self.free.iter().position(suited);
-        if room && first == last { None } else { first }
-    }
-
-    /// Free connections from before accounts have changed, to be closed; none if others were a short time ago.
-    fn retire(&mut self, now: Duration) -> Vec<DetachedBackend> {
-        if !self.accounts_changed || now.saturating_sub(self.retired_before) < RETIRE_PAUSE {
-            return Vec::new();
-        }
-        (self.accounts_changed, self.retired_before) = (false, now);
-        self.free.extract_if(.., |backend| backend.opened() < now).collect()
-    }
-
-    fn has_retired(&self, backend: &DetachedBackend) -> bool {
-        backend.opened() < self.retired_before
-    }
-
-    /// So many free connections, those that were used longest ago, to be closed.
-    fn evict(&mut self, count: usize) -> Vec<DetachedBackend> {
-        self.free.drain(..count.min(self.free.len())).collect()
-    }
-
-    /// Asks the session that has done nothing for longest.
-    fn nudge(&self) {
-        let idle = self.holders.values().filter_map(|h| Some((h.idle_since()?, h)));
-        if let Some((_, holder)) = idle.min_by_key(|(since, _)| *since) {
-            holder.nudge();
-        }
-    }
-}
-
-/// Whether no other session may have the connection: only the server can tell whose it is.
-fn is_alone(backend: &DetachedBackend) -> bool {
-    backend.key().user.certain().is_none()
-}
-
-/// A connection that was given back is not fresh.
-fn suits(backend: &DetachedBackend, key: &PoolKey, wish: Wish) -> bool {
-    !wish.fresh
-        && !backend.is_left()
-        && key.suits(backend.key())
-        && (!wish.schemaless || backend.is_schemaless())
 }

@@ -104,7 +104,7 @@ impl Dispatch for Dispatcher<'_> {
             return Ok(action);
         }
         match head.command {
-            Command::QUERY | Command::STMT_PREPARE => self.text(link, &head),
+            Command::QUERY | Command::STMT_PREPARE => Ok(self.text(link, &head)),
             // MariaDB reads the rest of its id from a packet before it: it might be another session's.
             command
                 if link.is_shared()
@@ -188,21 +188,21 @@ fn park(head: &Head<'_>) -> CommandAction {
 
 impl Dispatcher<'_> {
     /// COM_QUERY or COM_STMT_PREPARE.
-    fn text(&mut self, link: &mut Link, head: &Head<'_>) -> Result<CommandAction, CloseReason> {
+    fn text(&mut self, link: &mut Link, head: &Head<'_>) -> CommandAction {
         if head.fits() && !head.is_whole() {
-            return Ok(CommandAction::Incomplete);
+            return CommandAction::Incomplete;
         }
         let payload = head.payload();
         let has_named = self.statements.named.any();
         let text_at = text_start(payload, link.capabilities());
         if !head.fits() {
-            return Ok(self.long_text(link, head, text_at));
+            return self.long_text(link, head, text_at);
         }
         let Some(text_at) = text_at else {
             // Broken attributes: the server says so, unless it can read them.
             let found = scan(payload);
             let matters = found.call || found.setting || has_named;
-            return Ok(if matters { CommandAction::Park } else { CommandAction::Forward(None) });
+            return if matters { CommandAction::Park } else { CommandAction::Forward(None) };
         };
         let text = &payload[text_at..];
         let query = head.command == Command::QUERY;
@@ -219,7 +219,7 @@ impl Dispatcher<'_> {
             link.is_shared() && (names_connection(text) || Kill::read(text).is_some())
         };
         let parks = found.call || names || asks || self.commits(link, text, query);
-        Ok(if parks { CommandAction::Park } else { CommandAction::Forward(None) })
+        if parks { CommandAction::Park } else { CommandAction::Forward(None) }
     }
 
     /// One that is too long to be held back.

@@ -64,7 +64,7 @@ impl Link {
         while at < buffer.len() {
             let whose = self.begin_next(&mut buffer[at..]);
             if whose.is_err() {
-                // What came before is right.
+                // The bytes before it are right.
                 self.tell_client(&buffer[shown..at]);
             }
             if whose? == ServerBytes::LastWords {

@@ -149,5 +149,7 @@ fn a_reset_right_after_a_login_is_answered(server: &Server) {
         asks(&mut session, n);
         sessions.push(session);
     }
-    sessions.iter_mut().for_each(|session| asks(session, 7));
+    for session in &mut sessions {
+        asks(session, 7);
+    }
 }
