@@ -89,8 +89,15 @@ pub(crate) async fn execute_composite(
     }
     edits.extend(list_locks(cx, text, composite, columns).await?);
     let prefix = packet::query_prefix(cx.capabilities());
-    let statement = CallStatement { prefix, text, composite, definitions: columns, values: &given };
     let caches = cx.capabilities().has(Capabilities::MARIADB_CACHE_METADATA);
+    let statement = CallStatement {
+        prefix,
+        text,
+        composite,
+        definitions: columns,
+        described: caches,
+        values: &given,
+    };
     if caches && retypes_columns(cx, &statement, &edits).await? {
         return refuse_unsupported(cx, "this prepared lock call for a client that caches metadata");
     }

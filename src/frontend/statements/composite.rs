@@ -61,7 +61,8 @@ pub(crate) async fn run_composite(
     let definitions = reply.definitions();
     let definitions = definitions.as_slice();
     edits.extend(list_locks(cx, text, composite, definitions).await?);
-    let statement = CallStatement { prefix, text, composite, definitions, values: &[] };
+    let described = false;
+    let statement = CallStatement { prefix, text, composite, definitions, described, values: &[] };
     if run_all_calls(cx, &statement, &mut edits).await? == Flow::Answered {
         return Ok(());
     }

@@ -23,6 +23,8 @@ pub(crate) struct CallStatement<'a> {
     pub composite: &'a Composite,
     /// The columns as the server describes them.
     pub definitions: &'a [Vec<u8>],
+    /// The client has the descriptions since it prepared the statement: an execution does not repeat them.
+    pub described: bool,
     /// What is bound to its parameters.
     pub values: &'a [Given],
 }
@@ -97,9 +99,13 @@ pub(crate) fn columns_before(
     }
     let mut count = Vec::new();
     put_lenenc(&mut count, statement.definitions.len() as u64);
+    let optional = [Capabilities::OPTIONAL_METADATA, Capabilities::MARIADB_CACHE_METADATA];
+    if optional.into_iter().any(|capability| cx.capabilities().has(capability)) {
+        count.push(u8::from(!statement.described));
+    }
     put_frame(&mut out, 1, &count);
     let mut seq = 1u8;
-    for definition in statement.definitions {
+    for definition in statement.definitions.iter().filter(|_| !statement.described) {
         seq = seq.wrapping_add(1);
         put_frame(&mut out, seq, definition);
     }

@@ -39,21 +39,25 @@ fn show_pool_tells_what_each_account_has(server: &Server) {
     let mut sessions: Vec<Session> = (0..2).map(|_| Session::of(port, &first.account)).collect();
     sessions[0].run("CREATE TEMPORARY TABLE t (a INT)");
     sessions[1].run("BEGIN");
-    let mut waiter = Session::of(port, &second.account);
     until(first, json!([2, 0, 0, "temp_table 1"]));
-    // Of three, one is too much: who can gives his back, and then waits.
+    // An account that has no connection gets one, whatever others have.
+    let mut stranger = Session::of(port, &second.account);
+    stranger.run("SELECT 5");
+    until(second, json!([1, 0, 0, ""]));
+    // One of an account that has some waits, and who can gives its own back.
+    let mut waiter = Session::of(port, &first.account);
     eventually("it has left", || {
-        (desk.proxy.metric("lockstead_pool_connections") <= 2.0).then_some(())
+        (desk.proxy.metric("lockstead_pool_connections") <= 3.0).then_some(())
     });
     waiter.send("SELECT 7");
-    until(second, json!([0, 0, 1, ""]));
+    until(first, json!([2, 0, 1, "temp_table 1"]));
+    eventually("the stranger has left", || shown(second).is_none().then_some(()));
     assert_eq!(sessions[0].client.reset_connection().error(), None);
     assert_eq!(waiter.reply().as_deref(), Some("7"));
-    until(second, json!([1, 0, 0, ""]));
-    until(first, json!([1, 0, 0, ""]));
+    until(first, json!([2, 0, 0, ""]));
     sessions[1].run("COMMIT");
     for mut session in sessions {
         session.client.quit();
     }
-    until(first, json!([1, 1, 0, ""]));
+    until(first, json!([2, 1, 0, ""]));
 }

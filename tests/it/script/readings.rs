@@ -40,8 +40,16 @@ impl Readings {
         assert_eq!(wants, response.end == End::WantsFile, "{session}: {packets:02x?}");
         let product = product(capabilities, asked, packets);
         assert_eq!(product, second, "{session}: the product reads {asked:02x?} {packets:02x?}");
-        if asked.first() == Some(&command::STMT_EXECUTE) {
-            self.columns.insert(key, response.columns_before(packets.len()));
+        let columns = response.columns_before(packets.len());
+        match asked.first() {
+            // A client that caches metadata gets none, and its rows are read as they come.
+            Some(&command::STMT_EXECUTE) if columns.is_empty() => {
+                self.columns.remove(&key);
+            }
+            Some(&command::STMT_EXECUTE) => {
+                self.columns.insert(key, columns);
+            }
+            _ => {}
         }
     }
 }

@@ -1,4 +1,5 @@
 # Session trackers in the reply to a call that waited.
+@client own libmysqlclient mysql2
 @also over_tls
 @matrix caps=-DEPRECATE_EOF
 h: SELECT GET_LOCK('$Nk',0)

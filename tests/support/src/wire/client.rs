@@ -1,6 +1,6 @@
 //! One connection and its commands.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::capability::{PROTOCOL_41, QUERY_ATTRIBUTES};
 use super::command;
+use super::decode::Column;
 use super::frame::Frames;
 use super::login::{Account, Greeting, Login, change_user_body, converse, log_in};
 use super::params::{Execute, Param, attribute_block};
@@ -33,6 +34,8 @@ pub struct Client {
     executions: VecDeque<bool>,
     /// The first bytes of the last command that is answered.
     asked: Vec<u8>,
+    /// The columns of prepared statements, by their ids, as the PREPARE has described them.
+    described: HashMap<u32, Vec<Column>>,
     /// How long [`Client::read_response`] waits.
     pub patience: Duration,
 }
@@ -58,6 +61,7 @@ impl Client {
         Ok(Client {
             frames,
             login,
+            described: HashMap::new(),
             account: account.clone(),
             sent: Instant::now(),
             last_sequence: 0,
@@ -119,7 +123,17 @@ impl Client {
         if let Some(header) = packets.last().and_then(|p| p.headers.last()) {
             self.last_sequence = header[3];
         }
-        Response { packets, end, took: self.sent.elapsed() }
+        let mut response =
+            Response { packets, end, described: Vec::new(), took: self.sent.elapsed() };
+        if let Some(id) = response.statement_id() {
+            self.described.insert(id, response.prepared_columns());
+        } else if let (Shape::Execute | Shape::Fetch, [_, a, b, c, d, ..]) =
+            (shape, &self.asked[..])
+        {
+            let id = u32::from_le_bytes([*a, *b, *c, *d]);
+            response.described = self.described.get(&id).cloned().unwrap_or_default();
+        }
+        response
     }
 
     fn read_auth(&mut self) -> Response {
@@ -128,7 +142,7 @@ impl Client {
         let (keeps, deadline) = (self.account.keeps_nonce, Instant::now() + self.patience);
         let (frames, account) = (&mut self.frames, &self.account);
         let end = converse(frames, account, &greeting, keeps, deadline, &mut packets);
-        Response { packets, end, took: self.sent.elapsed() }
+        Response { packets, end, described: Vec::new(), took: self.sent.elapsed() }
     }
 
     /// Reads so many packets of a response that goes on, or as many as come in time.

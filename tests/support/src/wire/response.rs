@@ -78,6 +78,8 @@ pub enum End {
 pub struct Response {
     pub packets: Vec<Packet>,
     pub end: End,
+    /// The columns of the statement that was executed, as its PREPARE has described them.
+    pub described: Vec<Column>,
     /// From the moment the command was sent to the end of the response.
     pub took: Duration,
 }
@@ -95,17 +97,27 @@ impl Response {
         Cursor(first.payload.get(1..)?).u32()
     }
 
-    /// The column definitions that stand before packet `index` in its own result set.
+    /// The columns of a prepared statement: after its parameters.
+    pub(super) fn prepared_columns(&self) -> Vec<Column> {
+        let head = self.packets.first().and_then(|p| p.payload.get(5..7));
+        let count = head.map_or(0, |b| usize::from(u16::from_le_bytes([b[0], b[1]])));
+        let all: Vec<&Packet> = self.packets.iter().filter(|p| p.kind == Kind::Column).collect();
+        let columns = &all[all.len().saturating_sub(count)..];
+        columns.iter().filter_map(|p| Column::parse(&p.payload)).collect()
+    }
+
+    /// The column definitions that stand before packet `index` in its own result set, or that its client has had before.
     pub fn columns_before(&self, index: usize) -> Vec<Column> {
         let set = self.packets[..index]
             .iter()
             .rposition(|p| p.kind == Kind::ColumnCount)
             .map_or(0, |at| at + 1);
-        self.packets[set..index]
+        let columns: Vec<Column> = self.packets[set..index]
             .iter()
             .filter(|p| p.kind == Kind::Column)
             .filter_map(|p| Column::parse(&p.payload))
-            .collect()
+            .collect();
+        if columns.is_empty() { self.described.clone() } else { columns }
     }
 }
 
