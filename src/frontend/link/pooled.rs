@@ -239,11 +239,12 @@ impl Link {
             self.seat.as_mut().is_some_and(|seat| std::mem::take(&mut seat.leaves_reports));
         if leaves {
             self.send_hidden(&end_reports(self.capabilities))?;
-            if let Some(backend) = self.server.backend() {
-                backend.pass_all(true);
-            }
-            if let Some(seat) = &mut self.seat {
+            // Another client asks for the values only: it gets no reports.
+            if let Some(seat) = self.seat.as_mut().filter(|seat| seat.tracks) {
                 seat.note_reports_left();
+                if let Some(backend) = self.server.backend() {
+                    backend.pass_all(true);
+                }
             }
         }
         Ok(())
