@@ -28,6 +28,12 @@ pub fn query(text: &[u8], capabilities: Capabilities) -> Vec<u8> {
     command(&[query_prefix(capabilities), text])
 }
 
+/// The statement that empties the list of warnings and errors. MariaDB keeps it where no table is used; to neither server
+/// is this one a transaction.
+pub fn clear_diagnostics(capabilities: Capabilities) -> Vec<u8> {
+    query(b"SELECT 1 FROM (SELECT 1) t LIMIT 1", capabilities)
+}
+
 /// The bytes before a COM_QUERY's text: with query attributes negotiated, an empty block of them.
 pub fn query_prefix(capabilities: Capabilities) -> &'static [u8] {
     if capabilities.has(Capabilities::QUERY_ATTRIBUTES) {

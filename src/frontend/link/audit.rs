@@ -86,7 +86,7 @@ impl Link {
         let questions = seat.audit_questions();
         let packets: Vec<_> =
             questions.iter().map(|text| packet::query(text, self.capabilities)).collect();
-        let replies = self.exchange_all(&packets).await?;
+        let replies = self.exchange_cleanly(&packets).await?;
         self.server.take_reported();
         let mut replies = replies.iter();
         let counters = replies.next_back().map(counters).unwrap_or_default();

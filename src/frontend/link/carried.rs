@@ -33,7 +33,7 @@ impl Link {
             let question_of_run = [b"SELECT ", started(seat.flavour), b" LIMIT 1"].concat();
             packets.insert(question, packet::query(&question_of_run, self.capabilities));
         }
-        let replies = self.exchange_all(&packets).await?;
+        let replies = self.exchange_cleanly(&packets).await?;
         if asks {
             let values = replies.get(question).and_then(Reply::values).unwrap_or_default();
             let Some(run) = to_start(values.first().and_then(|value| value.as_deref())) else {
@@ -117,7 +117,7 @@ impl Link {
         }
         let doubts = seat.doubts.clone();
         let questions = doubts.questions(self.capabilities, seat.flavour);
-        let replies = self.exchange_all(&questions).await?;
+        let replies = self.exchange_cleanly(&questions).await?;
         let Some(seat) = &mut self.seat else { return Ok(()) };
         let values = replies.first().and_then(Reply::values);
         let definitions = replies.get(1).into_iter().flat_map(Reply::frames);
@@ -159,7 +159,7 @@ impl Link {
             Some(activating_role(&seat.state, seat.doubtful_role()?, self.capabilities))
         });
         let Some((packets, nth)) = role else { return Ok(()) };
-        let replies = self.exchange_all(&packets).await?;
+        let replies = self.exchange_cleanly(&packets).await?;
         self.server.take_reported();
         let mut refused = replies.iter().enumerate().filter(|(_, reply)| reply.is_error());
         match (refused.next(), &mut self.seat) {
@@ -172,6 +172,20 @@ impl Link {
             (None, _) => {}
         }
         Ok(())
+    }
+
+    /// As [`Self::exchange_all`], of what the session does not know of: it finds no warnings and errors of these packets.
+    pub(super) async fn exchange_cleanly(
+        &mut self,
+        packets: &[Vec<u8>],
+    ) -> Result<Vec<Reply>, CloseReason> {
+        let replies = self.exchange_all(packets).await?;
+        // Its own are left alone.
+        let own = self.seat.as_ref().is_some_and(|seat| seat.pins.has(Pin::Diagnostics));
+        if !own && replies.iter().any(Reply::leaves_diagnostics) {
+            self.exchange_all(&[packet::clear_diagnostics(self.capabilities)]).await?;
+        }
+        Ok(replies)
     }
 
     /// Sends packets at once and reads the whole responses to all of them.

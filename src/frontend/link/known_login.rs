@@ -28,7 +28,7 @@ impl Link {
                 self.hear_server()?;
             }
         }
-        let replies = self.exchange_all(&questions).await?;
+        let replies = self.exchange_cleanly(&questions).await?;
         // Of the proxy's own making.
         self.server.take_reported();
         let values = replies.first().filter(|reply| !reply.is_error()).and_then(Reply::values);

@@ -235,15 +235,14 @@ impl Link {
 
     /// Leaves the server's reports to the client, if it is about to change them.
     pub(super) fn leave_reports(&mut self) -> Result<(), CloseReason> {
-        let leaves =
-            self.seat.as_mut().is_some_and(|seat| std::mem::take(&mut seat.leaves_reports));
-        if leaves {
+        if self.seat.as_mut().is_some_and(|seat| std::mem::take(&mut seat.leaves_reports)) {
             self.send_hidden(&end_reports(self.capabilities))?;
-            if let Some(backend) = self.server.backend() {
-                backend.pass_all(true);
-            }
-            if let Some(seat) = &mut self.seat {
+            // Another client asks for the values only: it gets no reports.
+            if let Some(seat) = self.seat.as_mut().filter(|seat| seat.tracks) {
                 seat.note_reports_left();
+                if let Some(backend) = self.server.backend() {
+                    backend.pass_all(true);
+                }
             }
         }
         Ok(())

@@ -45,6 +45,16 @@ impl Reply {
         self.ending.is_error()
     }
 
+    /// Whether the server has warnings or an error of it.
+    pub(crate) fn leaves_diagnostics(&self) -> bool {
+        match self.ending {
+            Ending::Ok { warnings, .. } => warnings > 0,
+            Ending::Err { .. } => true,
+            // Of a PREPARE.
+            Ending::Plain => self.bytes.get(HEADER + 10..HEADER + 12).is_some_and(|n| n != [0, 0]),
+        }
+    }
+
     /// Whether the server refused, and not because of what the statement says.
     pub(crate) fn is_interrupted(&self) -> bool {
         matches!(self.ending, Ending::Err { code } if INTERRUPTED.contains(&code))

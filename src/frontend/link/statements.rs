@@ -138,7 +138,7 @@ impl Link {
         };
         let nth = before.len();
         let packets = [before, vec![packet::prepare(&text)], after].concat();
-        let replies = self.exchange_all(&packets).await?;
+        let replies = self.exchange_cleanly(&packets).await?;
         // Of the proxy's own making.
         let reported = self.server.take_reported();
         let prepared = reported.prepared.first().and_then(|preparation| preparation.statement);

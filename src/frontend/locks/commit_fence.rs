@@ -136,7 +136,7 @@ pub(super) async fn put_question(cx: &mut CallContext<'_>) -> Result<Option<Vec<
 /// clears that.
 async fn hide_refusal(cx: &mut CallContext<'_>) -> Result<(), CloseReason> {
     if cx.flavour() == Flavour::MariaDb {
-        let packet = packet::query(b"SELECT 1 FROM (SELECT 1) t LIMIT 1", cx.capabilities());
+        let packet = packet::clear_diagnostics(cx.capabilities());
         cx.server.exchange_unseen(vec![packet], true).await?;
     }
     Ok(())

@@ -79,7 +79,7 @@ pub(crate) struct Seat {
     /// A statement's text tells why the server reports that something has changed.
     explained: bool,
     /// The client hears what the server reports.
-    tracks: bool,
+    pub tracks: bool,
     /// The statement may be a SET NAMES with a collation.
     collates: bool,
     /// The last statement may have unlocked tables.
@@ -241,8 +241,7 @@ impl Seat {
         if effects.is_empty() {
             return;
         }
-        let tracks = self.tracks;
-        self.leaves_reports |= tracks && has(Mark::TrackSetting) && !self.pins.has(Pin::Tracking);
+        self.leaves_reports |= has(Mark::TrackSetting) && !self.pins.has(Pin::Tracking);
         self.pins.take_marks(effects.marks);
         // From here on it may be another account's.
         self.foreign |= has(Mark::SessionUser);

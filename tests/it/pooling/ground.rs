@@ -174,15 +174,11 @@ impl Ground {
 
     /// Waits until no session has a connection.
     pub(super) fn until_all_have_left(&self) {
-        eventually("all sessions have given their connections back", || {
-            self.has_no_seated_session().then_some(())
-        });
+        until_all_have_left(&self.proxy);
     }
 
     pub(super) fn has_no_seated_session(&self) -> bool {
-        let metric = |name| self.proxy.metric(name);
-        (metric("lockstead_pool_connections") - metric("lockstead_pool_free_connections")).abs()
-            < 0.5
+        has_no_seated_session(&self.proxy)
     }
 
     /// Kills all of the account's connections. The ids.
@@ -220,6 +216,18 @@ pub(super) fn pooling(server: &Server, size: u32, extra: &[&str]) -> Proxy {
     let size = size.to_string();
     let arguments = ["--pooling", "transaction", "--pool-size", &size];
     Proxy::start(&server.url, &[&arguments, extra].concat())
+}
+
+fn has_no_seated_session(proxy: &Proxy) -> bool {
+    let metric = |name| proxy.metric(name);
+    (metric("lockstead_pool_connections") - metric("lockstead_pool_free_connections")).abs() < 0.5
+}
+
+/// Waits until no session of a proxy has a connection.
+pub(super) fn until_all_have_left(proxy: &Proxy) {
+    eventually("all sessions have given their connections back", || {
+        has_no_seated_session(proxy).then_some(())
+    });
 }
 
 /// Why sessions of a proxy keep their connections: reasons with the number of sessions.
