@@ -101,7 +101,7 @@ impl Seat {
     /// it was on MySQL, and the COMMIT sets ROW_COUNT(). Where the client hears all reports, nothing was remembered.
     pub(crate) fn note_unseen(&mut self, ahead: bool) {
         let leaves = ahead && self.flavour == Flavour::MySql;
-        if !leaves && !(self.tracks && self.pins.has(Pin::Tracking)) {
+        if !(leaves || self.tracks && self.pins.has(Pin::Tracking)) {
             self.note_move();
         }
     }

@@ -1,4 +1,5 @@
 # Calls that look as if they were evaluated, and the other way round.
+@client own connector-j libmysqlclient go
 @setup CREATE TABLE $DB.one (n INT)
 @setup INSERT INTO $DB.one VALUES (1)
 a: SET sql_select_limit=0

@@ -1,4 +1,5 @@
 # Larger prepared statements with lock calls, executed with a cursor.
+@client own mysqlnd pdo pymysql connector-python mysql2 mariadb-java connector-j libmysqlclient
 @session a
 @session b
 @session o caps=-DEPRECATE_EOF

@@ -1,4 +1,5 @@
 # A session that changes what the server tells it about its state.
+@client own libmysqlclient mysql2
 @matrix caps=-DEPRECATE_EOF
 @setup CREATE TABLE $DB.t (id INT PRIMARY KEY, v INT) ENGINE=InnoDB
 @setup INSERT INTO $DB.t VALUES (1, 1)
