@@ -9,7 +9,6 @@ use super::statement::CallStatement;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::call_context::CallContext;
 use crate::sql::expression::clock::ClockPlace;
-use crate::types::Flavour;
 
 /// Sets the clock of what is left of the statement back to when it `began`, by the server's time. A statement of which none can
 /// be set runs with the time of the wait's end.
@@ -41,11 +40,7 @@ pub(super) async fn set_clock(
 
 /// The server's time since the epoch as the session has it, if it may be set.
 async fn server_time(cx: &mut CallContext<'_>) -> Result<Option<Duration>, CloseReason> {
-    let question: &[u8] = match cx.flavour() {
-        Flavour::MySql => b"SELECT @@timestamp,1",
-        Flavour::MariaDb => b"SELECT @@timestamp,@@secure_timestamp='NO'",
-    };
-    let row = cx.ask_row(question).await?;
+    let row = cx.ask_row(b"SELECT @@timestamp,@@secure_timestamp='NO'").await?;
     Ok(match row.as_deref() {
         Some([Some(time), Some(may)]) if may == b"1" => duration(time),
         _ => None,

@@ -7,9 +7,6 @@ use crate::sql::lexer::scanner::{Kind, Token};
 use crate::sql::lexer::tokens::tokens;
 use crate::types::Flavour;
 
-/// The first version of MySQL whose hints set variables.
-const HINTS: u32 = 80_003;
-
 /// A place in a statement, and what sets its clock there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockPlace {
@@ -20,11 +17,7 @@ pub struct ClockPlace {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum How {
-    /// MySQL: `/*+ SET_VAR(timestamp=…) */` after the first word.
-    Hint,
-    /// In a hint that is there.
-    InHint,
-    /// MariaDB: `SET STATEMENT timestamp=… FOR` before the statement.
+    /// `SET STATEMENT timestamp=… FOR` before the statement.
     Settings,
     /// Among its own settings.
     InSettings,
@@ -33,12 +26,11 @@ enum How {
 impl ClockPlace {
     /// `None`: such a statement has no place for it, or sets its clock itself. `start`: where it begins after its settings.
     pub fn find(text: &[u8], start: usize, dialect: Dialect) -> Option<Self> {
-        let all = tokens(text, dialect).0;
         match dialect.flavour {
             Flavour::MariaDb if start == 0 => Some(Self { at: 0, how: How::Settings }),
-            Flavour::MariaDb => in_settings(text, &all, start),
-            Flavour::MySql if dialect.version < HINTS => None,
-            Flavour::MySql => after_first_word(text, &all, dialect),
+            Flavour::MariaDb => in_settings(text, &tokens(text, dialect).0, start),
+            // A hint with SET_VAR would set it, but leave the session's clock where it was (measured on 9.7).
+            Flavour::MySql => None,
         }
     }
 
@@ -46,8 +38,6 @@ impl ClockPlace {
     pub fn setting(self, time: Duration) -> String {
         let time = format!("timestamp={}.{:06}", time.as_secs(), time.subsec_micros());
         match self.how {
-            How::Hint => format!(" /*+ SET_VAR({time}) */"),
-            How::InHint => format!(" SET_VAR({time})"),
             How::Settings => format!("SET STATEMENT {time} FOR "),
             How::InSettings => format!(" {time},"),
         }
@@ -71,41 +61,6 @@ fn in_settings(text: &[u8], all: &[Token], start: usize) -> Option<ClockPlace> {
     single.then_some(ClockPlace { at, how: How::InSettings })
 }
 
-/// After the word that begins the outermost query or change, which is the only place for such a hint.
-fn after_first_word(text: &[u8], all: &[Token], dialect: Dialect) -> Option<ClockPlace> {
-    const WORDS: [&str; 5] = ["SELECT", "INSERT", "REPLACE", "UPDATE", "DELETE"];
-    let known = |token: &Token| WORDS.iter().any(|word| is(text, token, word));
-    let open = |token: &Token| matches!(token.kind, Kind::Punct(b'(') | Kind::Hint);
-    let first = all.iter().position(|token| !open(token))?;
-    let nth = if is(text, &all[first], "WITH") {
-        // The text reads in one way, also in quotes.
-        let certain = dialect.readings(text).len() == 1;
-        let mut depth = 0_u32;
-        all.iter()
-            .position(|token| {
-                match token.kind {
-                    Kind::Punct(b'(') => depth += 1,
-                    Kind::Punct(b')') => depth = depth.saturating_sub(1),
-                    _ => {}
-                }
-                depth == 0 && known(token)
-            })
-            .filter(|_| certain)?
-    } else {
-        Some(first).filter(|nth| known(&all[*nth]))?
-    };
-    // A comment in a versioned one would end it.
-    if all[..nth].iter().any(|token| token.kind == Kind::Versioned) {
-        return None;
-    }
-    let Some(hint) = all.get(nth + 1).filter(|next| next.kind == Kind::Hint) else {
-        return Some(ClockPlace { at: all[nth].end, how: How::Hint });
-    };
-    // After its three first bytes.
-    let place = ClockPlace { at: hint.start + 3, how: How::InHint };
-    (!names_clock(&text[hint.start..hint.end])).then_some(place)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,41 +72,8 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_is_set_by_a_hint_where_a_statement_has_a_place_for_it() {
-        const HINT: &str = "/*+ SET_VAR(timestamp=1700000000.000005) */";
-        for sql in [
-            "SELECT ¦ NOW(), GET_LOCK('a',1)",
-            "/* a */ ((select ¦ NOW()) UNION SELECT 2)",
-            "INSERT ¦ IGNORE INTO t SELECT 1",
-            "REPLACE ¦ t VALUES (1)",
-            "UPDATE ¦ t SET a=1",
-            "DELETE ¦ FROM t",
-            "WITH a AS (SELECT 1), b (c) AS (SELECT 'SELECT') SELECT ¦ * FROM a",
-            "WITH a AS (SELECT 1) UPDATE ¦ t JOIN a SET b=1",
-            "SELECT ¦/**/1",
-        ] {
-            let expected = sql.replace('¦', HINT);
-            let plain = sql.replace(" ¦", "");
-            assert_eq!(set(&plain, 0, Dialect::MYSQL), Some(expected), "{sql}");
-        }
-        for sql in [
-            "SET @a=NOW()",
-            "DO NOW()",
-            "VALUES ROW(NOW())",
-            "/*! SELECT */ NOW()",
-            "WITH a AS (SELECT 1) (SELECT 2)",
-            "WITH a AS (SELECT \"'\") SELECT 1",
-            "SELECT /*+ SET_VAR(timestamp=5) */ NOW()",
-            "",
-        ] {
-            assert_eq!(set(sql, 0, Dialect::MYSQL), None, "{sql}");
-        }
-        assert_eq!(
-            set("SELECT /*+ MAX_EXECUTION_TIME(5) */ 1", 0, Dialect::MYSQL).as_deref(),
-            Some("SELECT /*+ SET_VAR(timestamp=1700000000.000005) MAX_EXECUTION_TIME(5) */ 1")
-        );
-        let old = Dialect { version: 50_744, ..Dialect::MYSQL };
-        assert_eq!(set("SELECT 1", 0, old), None);
+    fn mysql_sets_no_clock_for_one_statement() {
+        assert_eq!(set("SELECT NOW(), GET_LOCK('a',1)", 0, Dialect::MYSQL), None);
     }
 
     #[test]
