@@ -1,4 +1,4 @@
-# MySQL has no way to set the clock of one statement: after SET_VAR(timestamp=…) that of the session stands still. So a
+# MySQL has no way to set the clock of one statement: after SET_VAR(timestamp=…) that of the session no longer advances. So a
 # statement whose call has waited sees the time after the wait.
 @only mysql
 a: SELECT GET_LOCK('$Nk',0)
