@@ -1,4 +1,5 @@
 # Column names under unusual character sets of results, and of bytes that are no characters.
+@client own mysqlnd pdo pymysql connector-python mysql2 mariadb-java connector-j libmysqlclient
 @also over_tls
 @matrix caps=-DEPRECATE_EOF
 @session u charset=utf8mb4

@@ -1,4 +1,5 @@
 # Cursors and fetches on ordinary statements, and binary rows of all types.
+@client own mysqlnd pdo pymysql connector-python mysql2 mariadb-java connector-j libmysqlclient
 @also over_tls over_zlib over_both observed
 @matrix caps=-DEPRECATE_EOF
 @matrix caps=+QUERY_ATTRIBUTES

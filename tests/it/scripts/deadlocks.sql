@@ -1,4 +1,5 @@
 # A wait that closes a circle ends at once, in the server's own words.
+@client own mysqlnd pdo pymysql connector-python mysql2 mariadb-java connector-j libmysqlclient
 @also over_tls
 @matrix caps=-DEPRECATE_EOF
 @matrix caps=+QUERY_ATTRIBUTES

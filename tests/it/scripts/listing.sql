@@ -1,4 +1,5 @@
 # Tables of the server's own that list locks: values, definitions of columns, and what a statement
+@client own mysqlnd pdo pymysql connector-python mysql2 mariadb-java connector-j libmysqlclient
 # leaves behind. Conditions are such that the server finds no index for them: what reads the durable
 # locks never has one, which a status flag tells.
 @also over_tls

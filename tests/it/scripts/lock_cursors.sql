@@ -1,4 +1,5 @@
 # Lock calls executed with a cursor: the call is at the execution, the row at the fetch.
+@client own mysqlnd pdo pymysql connector-python mysql2 mariadb-java connector-j libmysqlclient
 @also over_tls
 @matrix caps=-DEPRECATE_EOF
 @matrix caps=+QUERY_ATTRIBUTES
