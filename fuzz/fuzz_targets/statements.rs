@@ -11,7 +11,7 @@ use lockstead::sql::find::prefilter::scan;
 fuzz_target!(|payload: &[u8]| {
     let Some(first) = payload.first() else { return };
     let command = Command(*first);
-    let _ = (command.label(), command.response());
+    let _ = (command.label(), command.is_unanswered());
     let Some(at) = text_offset(payload) else { return };
     let (head, text) = payload.split_at(at);
     assert_eq!(text_offset(head), Some(at), "attributes end where the text begins");

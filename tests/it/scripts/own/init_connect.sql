@@ -1,4 +1,5 @@
 # A limit of rows that no statement of the client has set. On the server: no row and no call.
+@client own
 @own
 @not shuffled delta
 @first SET GLOBAL init_connect='SET sql_select_limit=0'
