@@ -163,7 +163,7 @@ impl Scripted {
         Self::through(Launched::start, store, hello, play)
     }
 
-    /// The same behind a proxy that is started so.
+    /// A scripted server behind a proxy that this function starts.
     fn through(
         start: fn(&str, &str, &[&str]) -> Launched,
         store: &Server,
@@ -196,7 +196,7 @@ impl Scripted {
         Self::greeting(store, &hello, after_login(play))
     }
 
-    /// The same behind a proxy with pages.
+    /// A scripted server behind a proxy whose pages can be read.
     pub(crate) fn with_pages(
         store: &Server,
         play: impl Fn(&mut Peer) + Send + Sync + 'static,
