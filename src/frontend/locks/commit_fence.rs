@@ -81,20 +81,20 @@ pub(super) async fn put_question(cx: &mut CallContext<'_>) -> Result<Option<Vec<
     let (ledger, store) = (cx.locks.ledger(), &cx.context.config.store);
     let (Some(proxy), Some(store)) = (ledger.granted_by(), store) else { return Ok(None) };
     let (grants, schema) = (ledger.held().grants(), store.schema.clone());
-    if cx.context.lines.unfenced.has(cx.identity.owner()) {
+    if cx.context.lines.unfenced.has(cx.identity.certain_owner()) {
         count(cx, "denied");
         return Ok(None);
     }
     match ask(cx, &schema, proxy, grants).await? {
         Fence::Own => {
             count(cx, "fenced");
-            cx.context.lines.unfenced.forget(cx.identity.owner());
+            cx.context.lines.unfenced.forget(cx.identity.certain_owner());
             Ok(None)
         }
         Fence::Denied => {
             count(cx, "denied");
             hide_refusal(cx).await?;
-            if cx.context.lines.unfenced.note(cx.identity.owner()) {
+            if cx.context.lines.unfenced.note(cx.identity.certain_owner()) {
                 tracing::warn!(
                     owner = %cx.identity.owner_text(),
                     "COMMITs of this account are not fenced, since it may not read the rows of its locks: \

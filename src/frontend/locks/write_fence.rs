@@ -34,7 +34,7 @@ pub(crate) async fn fence_write(
     if !is_between(cx).await? {
         return Ok(false);
     }
-    if cx.context.lines.unfenced.has(cx.identity.owner()) {
+    if cx.context.lines.unfenced.has(cx.identity.certain_owner()) {
         count(cx, "denied");
         return Ok(false);
     }

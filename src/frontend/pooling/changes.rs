@@ -31,18 +31,18 @@ impl Changes {
         secrets: &LearnedSecrets,
     ) {
         self.programs |= effects.has(Mark::ChangesRoutines);
-        let privileges = effects.has(Mark::Privileges);
-        if privileges {
-            self.single = !self.privileges && is_single(text);
+        let names = if effects.has(Mark::Call) { programs.current_names() } else { None };
+        let by_routine = names.as_ref().is_some_and(|names| names.name_account_changes(text));
+        if effects.has(Mark::Privileges) || by_routine {
+            // A routine may have changed them before its error.
+            self.single = !self.privileges && !by_routine && is_single(text);
             self.privileges = true;
         }
         // A text that EXECUTE runs was looked at in place of it, where it is known.
-        let calls = || {
-            let names = programs.current_names();
-            names.is_none_or(|names| names.change_accounts(text))
-        };
+        let calls =
+            effects.has(Mark::Call) && names.is_none_or(|names| names.change_accounts(text));
         let changes = [Mark::Accounts, Mark::Execute].iter().any(|mark| effects.has(*mark));
-        if privileges || changes || effects.has(Mark::Call) && calls() {
+        if self.privileges || changes || calls {
             self.note_accounts(secrets);
         }
     }

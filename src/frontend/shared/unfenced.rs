@@ -12,32 +12,34 @@ const AGAIN: Duration = Duration::from_secs(30);
 /// Accounts that are remembered; they have logged in.
 const MOST: usize = 1_000;
 
-/// Which accounts lack the right, by the owners of their sessions.
+/// Which accounts lack the right, by the owners of their sessions. `None` stands for all owners that may be several accounts:
+/// these are asked for each time, and logged once.
 #[derive(Debug, Default)]
-pub struct Unfenced(Mutex<HashMap<Arc<[u8]>, Instant>>);
+pub struct Unfenced(Mutex<HashMap<Option<Arc<[u8]>>, Instant>>);
 
 impl Unfenced {
     /// Whether this one did a short time ago.
-    pub(crate) fn has(&self, owner: &[u8]) -> bool {
+    pub(crate) fn has(&self, owner: Option<&Arc<[u8]>>) -> bool {
         self.has_at(owner, Instant::now())
     }
 
-    fn has_at(&self, owner: &[u8], now: Instant) -> bool {
-        self.0.lock().get(owner).is_some_and(|since| now < *since + AGAIN)
+    fn has_at(&self, owner: Option<&Arc<[u8]>>, now: Instant) -> bool {
+        owner.is_some()
+            && self.0.lock().get(&owner.cloned()).is_some_and(|since| now < *since + AGAIN)
     }
 
     /// It does now. Whether that is new.
-    pub(crate) fn note(&self, owner: &Arc<[u8]>) -> bool {
+    pub(crate) fn note(&self, owner: Option<&Arc<[u8]>>) -> bool {
         let mut known = self.0.lock();
         if known.len() >= MOST {
             known.clear();
         }
-        known.insert(Arc::clone(owner), Instant::now()).is_none()
+        known.insert(owner.cloned(), Instant::now()).is_none()
     }
 
     /// It has the right.
-    pub(crate) fn forget(&self, owner: &[u8]) {
-        self.0.lock().remove(owner);
+    pub(crate) fn forget(&self, owner: Option<&Arc<[u8]>>) {
+        self.0.lock().remove(&owner.cloned());
     }
 }
 
@@ -49,10 +51,13 @@ mod tests {
     fn an_account_is_tried_again_after_a_time_and_is_new_once() {
         let unfenced = Unfenced::default();
         let owner: Arc<[u8]> = Arc::from(&b"app@%"[..]);
-        assert!(!unfenced.has(&owner) && unfenced.note(&owner) && unfenced.has(&owner));
-        assert!(!unfenced.has_at(&owner, Instant::now() + AGAIN), "it is tried again");
-        assert!(!unfenced.note(&owner));
-        unfenced.forget(&owner);
-        assert!(!unfenced.has(&owner) && unfenced.note(&owner));
+        let known = Some(&owner);
+        assert!(!unfenced.has(known) && unfenced.note(known) && unfenced.has(known));
+        assert!(!unfenced.has_at(known, Instant::now() + AGAIN), "it is tried again");
+        assert!(!unfenced.note(known));
+        unfenced.forget(known);
+        assert!(!unfenced.has(known) && unfenced.note(known));
+        assert!(unfenced.note(None) && !unfenced.has(None), "it may be another account next time");
+        assert!(!unfenced.note(None), "one line for all of these");
     }
 }

@@ -73,7 +73,12 @@ impl Identity {
         &self.owner
     }
 
-    /// The same as text.
+    /// user@host, if another session with this owner has the same account. `None`: only the server can tell.
+    pub(crate) fn certain_owner(&self) -> Option<&Arc<[u8]>> {
+        self.user.certain().map(|_| &self.owner)
+    }
+
+    /// The owner as text.
     pub(crate) fn owner_text(&self) -> std::borrow::Cow<'_, str> {
         String::from_utf8_lossy(&self.owner)
     }

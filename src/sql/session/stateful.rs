@@ -82,7 +82,12 @@ impl StatefulNames {
 
     /// Whether a text with CALL may change accounts.
     pub fn change_accounts(&self, text: &[u8]) -> bool {
-        !self.know_called(text) || words(text).any(|word| self.accounts.contains(&word))
+        !self.know_called(text) || self.name_account_changes(text)
+    }
+
+    /// Whether a text names a routine that changes accounts.
+    pub fn name_account_changes(&self, text: &[u8]) -> bool {
+        words(text).any(|word| self.accounts.contains(&word))
     }
 
     /// Whether the routine is known whose CALL a text is.

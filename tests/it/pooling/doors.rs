@@ -341,10 +341,18 @@ fn a_connection_from_before_a_change_of_accounts_is_nobody_s(server: &Server) {
     let grant = format!("GRANT RELOAD ON *.* TO {name}");
     let there = format!("RENAME USER {name} TO {name}_away");
     let back = format!("RENAME USER {name}_away TO {name}");
+    let schema = &tenant.database.name;
+    let routine = format!("CREATE PROCEDURE {schema}.change_rights() {grant}");
+    let call = format!("CALL {schema}.change_rights()");
+    let prepare = format!("PREPARE change_rights FROM '{revoke}'");
+    let execute = "EXECUTE change_rights".to_owned();
     for (changes, expected) in [
         (vec![&revoke], Some(1227)),
         (vec![&grant], None),
         (vec![&there, &back, &revoke], Some(1227)),
+        (vec![&routine, &call], None),
+        (vec![&prepare, &execute], Some(1227)),
+        (vec![&call], None),
     ] {
         let mut root = Session::at(proxy.port);
         for change in &changes {
