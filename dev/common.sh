@@ -110,8 +110,9 @@ start_server() {
   env -u LOCKSTEAD_TEST_MYSQL -u LOCKSTEAD_TEST_MARIADB "$dev/install.sh" "$1"
   bin=${LOCKSTEAD_BIN:-}
   if [ -z "$bin" ]; then
-    cargo build --release --bin lockstead
-    bin=${CARGO_TARGET_DIR:-target}/release/lockstead
+    bin=${CARGO_TARGET_DIR:-target}/demo/lockstead
+    [ -x "$bin" ] || say "$me: compiling the program and the libraries that it uses, once: some minutes on two cores"
+    cargo build --profile demo --bin lockstead
   fi
   "$dev/server.sh" start "$1" "$tmp/server" "${@:2}"
   # shellcheck disable=SC1091

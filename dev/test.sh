@@ -9,6 +9,8 @@
 # what is built and run. Exits with the test runner's status.
 #
 # Without arguments, what needs no server runs first, then the scripts, tests/it and a failover of each topology at once.
+#
+# If tests fail, the end says how busy the machine was meanwhile, and how to repeat them.
 set -euo pipefail
 
 # Each server writes hundreds of megabytes: into memory, if there is much of it.
@@ -44,11 +46,40 @@ server() {
 server mysql LOCKSTEAD_TEST_MYSQL
 server mariadb LOCKSTEAD_TEST_MARIADB
 
+# machine: microseconds of this machine's time, those in which a task waited for a processor, and those that a hypervisor took.
+machine() {
+  local waited=0 stolen hz
+  [ ! -r /proc/pressure/cpu ] || waited=$(sed -n 's/^some .*total=//p' /proc/pressure/cpu)
+  hz=$(getconf CLK_TCK)
+  stolen=$(awk -v hz="$hz" '$1 == "cpu" { printf "%.0f", $9 * 1000000 / hz }' /proc/stat)
+  printf '%s %s %s\n' "$(date +%s%6N)" "$waited" "$stolen"
+}
+read -r began waited stolen < <(machine)
+
+# judge LOG...: of a run with failures, how busy the machine was, and what repeats them.
+judge() {
+  local now busy taken failed
+  read -r now busy taken < <(machine)
+  now=$((now - began + 1)) busy=$(((busy - waited) * 100 / now))
+  taken=$(((taken - stolen) * 100 / now / $(nproc)))
+  mapfile -t failed < <(sed -n 's/^test \([^ ]*\) *\.\.\. FAILED$/\1/p' "$@" | sort -u)
+  [ ${#failed[@]} -gt 0 ] || return 0
+  say "test: ${#failed[@]} failed. Tasks waited for a processor in $busy % of the time, a hypervisor took $taken %."
+  if [ "$busy" -ge 90 ] || [ "$taken" -ge 10 ]; then
+    say 'test: this machine was too slow: what failed may have failed by its limits of time. Repeat it when less runs here:'
+  else
+    say 'test: repeat them alone:'
+  fi
+  say "  dev/test.sh ${failed[*]}"
+}
+
 # Most of these tests wait most of the time, so there are more at once than cores.
 if [ $# -gt 0 ] || [ -n "${LOCKSTEAD_TEST_ARGS:-}" ]; then
-  group cargo test "${what[@]}" -- --test-threads=12 "$@"
-  wait "$pid"
-  exit
+  status=0
+  group cargo test "${what[@]}" -- --test-threads=12 "$@" > >(tee "$tmp/run.log")
+  wait "$pid" || status=$?
+  [ "$status" -eq 0 ] || judge "$tmp/run.log"
+  exit "$status"
 fi
 
 # Tests without a server come first, since they compute, and some of them compare times.
@@ -105,4 +136,5 @@ for name in "${parts[@]}"; do
   wait "$pid"
   wait "${part[$name]}" || { status=$?; say "test: $name failed"; }
 done
+[ "$status" -eq 0 ] || judge "$tmp"/*.log
 exit "$status"

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use lockstead_support::server::Root;
-pub(crate) use lockstead_support::{PATIENCE, eventually};
+pub(crate) use lockstead_support::{Deadline, PATIENCE, eventually};
 
 use crate::proxy::{Proxy, fresh_schema};
 use crate::script::{Flavour, Server};

@@ -40,6 +40,6 @@ mod flavour;
 pub use flavour::{Flavour, Release};
 pub use launch::{Launch, Log, Proxy, Ready, free_port};
 pub use link::{Link, Way};
-pub use patience::{PATIENCE, eventually};
+pub use patience::{Deadline, PATIENCE, eventually};
 pub use private_server::PrivateServer;
 pub use topology::Topology;

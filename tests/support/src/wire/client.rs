@@ -16,6 +16,7 @@ use super::login::{Account, Greeting, Login, change_user_body, converse, log_in}
 use super::params::{Execute, Param, attribute_block};
 use super::reader::Reader;
 use super::response::{Kind, Packet, Response, Shape};
+use crate::patience::Deadline;
 
 /// How long a response may take before reading it is given up.
 pub const PATIENCE: Duration = crate::PATIENCE;
@@ -114,7 +115,7 @@ impl Client {
         let mut reader = Reader {
             frames: &mut self.frames,
             capabilities: self.login.capabilities | PROTOCOL_41,
-            deadline: Instant::now() + self.patience,
+            deadline: Deadline::after(self.patience),
             cursor: executed.unwrap_or(false),
             packets: Vec::new(),
         };
@@ -139,7 +140,7 @@ impl Client {
     fn read_auth(&mut self) -> Response {
         let mut packets: Vec<Packet> = Vec::new();
         let greeting = self.last_greeting();
-        let (keeps, deadline) = (self.account.keeps_nonce, Instant::now() + self.patience);
+        let (keeps, deadline) = (self.account.keeps_nonce, Deadline::after(self.patience));
         let (frames, account) = (&mut self.frames, &self.account);
         let end = converse(frames, account, &greeting, keeps, deadline, &mut packets);
         Response { packets, end, described: Vec::new(), took: self.sent.elapsed() }
@@ -150,7 +151,7 @@ impl Client {
         let mut reader = Reader {
             frames: &mut self.frames,
             capabilities: self.login.capabilities | PROTOCOL_41,
-            deadline: Instant::now() + self.patience,
+            deadline: Deadline::after(self.patience),
             cursor: false,
             packets: Vec::new(),
         };

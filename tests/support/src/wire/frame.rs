@@ -2,9 +2,9 @@
 
 use std::io;
 use std::net::TcpStream;
-use std::time::Instant;
 
 use super::wrap::Wrapped;
+use crate::patience::Deadline;
 
 /// The longest payload of one frame; a payload of exactly this length is continued.
 pub const MAX_PAYLOAD: usize = 0x00ff_ffff;
@@ -36,7 +36,8 @@ impl Frames {
     }
 
     /// The next frame: its header as sent and its payload.
-    pub fn read(&mut self, deadline: Instant) -> Result<([u8; 4], Vec<u8>), Missing> {
+    pub fn read(&mut self, deadline: impl Into<Deadline>) -> Result<([u8; 4], Vec<u8>), Missing> {
+        let deadline = deadline.into();
         self.fill(4, deadline)?;
         let mut header = [0; 4];
         header.copy_from_slice(&self.buffer[self.taken..self.taken + 4]);
@@ -48,18 +49,18 @@ impl Frames {
     }
 
     /// Whether anything, data or the end of the stream, can be read by `deadline`.
-    pub fn readable_by(&mut self, deadline: Instant) -> bool {
-        !matches!(self.fill(1, deadline), Err(Missing::TimedOut))
+    pub fn readable_by(&mut self, deadline: impl Into<Deadline>) -> bool {
+        !matches!(self.fill(1, deadline.into()), Err(Missing::TimedOut))
     }
 
-    fn fill(&mut self, wanted: usize, deadline: Instant) -> Result<(), Missing> {
+    fn fill(&mut self, wanted: usize, deadline: Deadline) -> Result<(), Missing> {
         if self.taken == self.buffer.len() {
             self.buffer.clear();
             self.taken = 0;
         }
         let mut chunk = [0_u8; 16384];
         while self.buffer.len() - self.taken < wanted {
-            let left = deadline.saturating_duration_since(Instant::now());
+            let left = deadline.left();
             if left.is_zero() {
                 return Err(Missing::TimedOut);
             }

@@ -1,7 +1,7 @@
 //! The login conversation: greeting, response, and the authentication plugins' exchanges.
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mysql_common::{crypto, scramble};
 
@@ -16,6 +16,7 @@ use super::reader::Reader;
 use super::response::{End, Kind, Packet};
 use super::wrap::Wrap;
 use crate::Flavour;
+use crate::patience::Deadline;
 
 const NATIVE: &[u8] = b"mysql_native_password";
 const CACHING_SHA2: &[u8] = b"caching_sha2_password";
@@ -179,7 +180,7 @@ impl Login {
 
 /// Logs in over a fresh connection.
 pub fn log_in(frames: &mut Frames, account: &Account, patience: Duration) -> Login {
-    let deadline = Instant::now() + patience;
+    let deadline = Deadline::after(patience);
     let mut reader =
         Reader { frames, capabilities: 0, deadline, cursor: false, packets: Vec::new() };
     let first = reader.next(|p| if p.first() == Some(&0xff) { Kind::Err } else { Kind::Auth });
@@ -294,7 +295,7 @@ pub fn converse(
     account: &Account,
     greeting: &Greeting,
     keeps_nonce: bool,
-    deadline: Instant,
+    deadline: Deadline,
     packets: &mut Vec<Packet>,
 ) -> End {
     let password = account.password.as_bytes();

@@ -1,7 +1,5 @@
 //! Finding the end of a response, packet by packet.
 
-use std::time::Instant;
-
 use super::capability::{
     DEPRECATE_EOF, MARIADB_CACHE_METADATA, MARIADB_PROGRESS, OPTIONAL_RESULTSET_METADATA,
 };
@@ -9,12 +7,13 @@ use super::decode::Cursor;
 use super::frame::{Frames, MAX_PAYLOAD, Missing};
 use super::response::{End, Kind, OkPacket, Packet, Shape, parse_eof};
 use super::status::{CURSOR_EXISTS, MORE_RESULTS, PS_OUT_PARAMS};
+use crate::patience::Deadline;
 
 /// Reads one response; what was read stays in `packets` however it ends.
 pub struct Reader<'a> {
     pub frames: &'a mut Frames,
     pub capabilities: u64,
-    pub deadline: Instant,
+    pub deadline: Deadline,
     /// The execution asked for a cursor.
     pub cursor: bool,
     pub packets: Vec<Packet>,
