@@ -1,5 +1,5 @@
 # Session trackers: what OK packets tell besides.
-@client own libmysqlclient mysql2
+@client own libmysqlclient
 @also over_tls over_zlib over_both
 @matrix caps=-DEPRECATE_EOF
 @matrix caps=-SESSION_TRACK
