@@ -1,5 +1,7 @@
 //! Prometheus metrics, registered once for each cluster.
 
+#[macro_use]
+mod define;
 mod gauge_guard;
 mod labels;
 pub mod named;
