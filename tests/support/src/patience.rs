@@ -84,7 +84,7 @@ pub fn withheld() -> Duration {
             let cores = std::thread::available_parallelism().map_or(1, usize::from);
             loop {
                 let began = Instant::now();
-                std::thread::sleep(SAMPLE);
+                std::thread::park_timeout(SAMPLE);
                 let runnable =
                     std::fs::read_to_string("/proc/stat").ok().and_then(|s| runnable(&s));
                 add(withheld_of(began.elapsed(), runnable.unwrap_or(1), cores));
@@ -101,7 +101,7 @@ fn withheld_of(took: Duration, runnable: usize, cores: usize) -> Duration {
     let late = took.saturating_sub(SAMPLE * 2);
     let shared = u32::try_from(runnable.saturating_sub(cores)).unwrap_or(u32::MAX);
     let all = u32::try_from(runnable.max(1)).unwrap_or(u32::MAX);
-    late + (took - late) * shared / all
+    late + took.saturating_sub(late) * shared / all
 }
 
 /// How many tasks run or wait for a processor, by `/proc/stat` (proc(5)).
