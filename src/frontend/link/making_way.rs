@@ -4,6 +4,13 @@ use super::{Link, READ_AHEAD};
 use crate::protocol::frame::{FrameHeader, HEADER};
 
 impl Link {
+    /// Another session needs the connection: this one gives it back when it can.
+    pub(crate) fn is_wanted(&mut self) {
+        if let Some(seat) = &mut self.seat {
+            seat.asked = true;
+        }
+    }
+
     /// A command is sent. If others are under way, and others wait for a connection, the next ones wait until all have ended.
     pub(super) fn note_forwarded(&mut self) {
         let several = self.pending.len() > 1;

@@ -260,13 +260,6 @@ impl Link {
         }
     }
 
-    /// Another session needs the connection: this one gives it back when it can.
-    pub(crate) fn is_wanted(&mut self) {
-        if let Some(seat) = &mut self.seat {
-            seat.asked = true;
-        }
-    }
-
     /// Whether a lock that this incarnation has granted is freed only after the connection has ended, if the proxy
     /// dies: the others find it by its tag.
     pub(crate) fn answers_for(&self, proxy: ProxyId) -> bool {

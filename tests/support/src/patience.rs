@@ -71,7 +71,7 @@ pub fn within<T>(patience: Duration, mut look: impl FnMut() -> Option<T>) -> Opt
     }
 }
 
-/// How much time the machine has withheld so far, from the first call on: processors did other work, or stood still.
+/// How much time the machine has withheld so far, from the first call on: processors did other work, or none at all.
 pub fn withheld() -> Duration {
     static WITHHELD: AtomicU64 = AtomicU64::new(0);
     static METER: OnceLock<()> = OnceLock::new();
@@ -117,7 +117,7 @@ mod tests {
     fn a_busy_machine_withholds_what_others_have() {
         assert_eq!(withheld_of(SAMPLE, 2, 2), Duration::ZERO);
         assert_eq!(withheld_of(SAMPLE, 8, 2), SAMPLE * 3 / 4);
-        assert_eq!(withheld_of(SAMPLE * 12, 1, 2), SAMPLE * 10, "it stood still");
+        assert_eq!(withheld_of(SAMPLE * 12, 1, 2), SAMPLE * 10, "nothing ran");
         assert_eq!(runnable("cpu 1 2\nprocs_running 7\nprocs_blocked 0\n"), Some(7));
         assert_eq!(runnable("cpu 1 2\n"), None);
     }
