@@ -2,23 +2,34 @@
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-use crate::config::Config;
+use crate::config::{Config, default_connections, files_for};
 
-/// Raises the limit of open files to what may be, and says if that is too few.
+/// Raises the limit of open files as far as this process may, and says if that is too few.
 pub(super) fn raise(config: &Config) -> Option<String> {
     let mut limit = getrlimit(Resource::Nofile);
-    // Two for each session; store connections, pages and logs beside.
-    let needed = 2 * config.max_connections as u64 + 100;
-    if limit.current.is_some_and(|now| now < needed) {
-        limit.current = limit.maximum.map_or(Some(needed), |most| Some(most.min(needed)));
+    let needed = files_for(config.max_connections);
+    if limit.current.is_some() {
+        // No process may have any number of them.
+        limit.current = limit.maximum.or(limit.current.max(Some(needed)));
         // Told below by what it is then.
         let _ = setrlimit(Resource::Nofile, limit);
     }
     let now = getrlimit(Resource::Nofile).current?;
-    (now < needed).then(|| {
-        format!(
-            "max_connections = {} needs {needed} open files, the limit is {now}: raise it (LimitNOFILE, ulimit -Hn), or lower max_connections",
-            config.max_connections
-        )
-    })
+    if now >= needed {
+        if config.max_connections == default_connections()
+            && now < files_for(config.max_connections + 1)
+        {
+            let most = config.max_connections;
+            tracing::info!(
+                max_connections = most,
+                open_files = now,
+                "the limit of open files has room for so many clients"
+            );
+        }
+        return None;
+    }
+    Some(format!(
+        "max_connections = {} needs {needed} open files, the limit is {now}: raise it (LimitNOFILE, ulimit -Hn), or lower max_connections",
+        config.max_connections
+    ))
 }

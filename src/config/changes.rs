@@ -214,7 +214,7 @@ mod tests {
             [
                 "listen: 127.0.0.1:9 needs a restart, 127.0.0.1:6033 stays",
                 "store: needs a restart",
-                "max_connections: 7, was 10000",
+                "max_connections: 7, was 0",
             ]
         );
         let now = &settings[0];

@@ -2,10 +2,14 @@
 
 use std::time::Duration;
 
+use rustix::process::{Resource, getrlimit};
+
 use super::error::WrongValue;
 use super::raw::Raw;
 use crate::lock::lease::MIN_TTL;
 
+/// Open files beside those of clients.
+const BESIDE: u64 = 100;
 /// The least time for a connection, whatever the server.
 const BLINK: Duration = Duration::from_millis(100);
 const SECOND: Duration = Duration::from_secs(1);
@@ -45,12 +49,15 @@ pub(super) fn read(raw: &Raw) -> Result<Limits, WrongValue> {
             0 => cores(),
             given => given,
         },
-        max_connections: number(
+        max_connections: match number(
             "max_connections",
-            raw.max_connections.unwrap_or(10_000),
-            1,
+            raw.max_connections.unwrap_or(0),
+            0,
             1_000_000,
-        )?,
+        )? {
+            0 => default_connections(),
+            given => given,
+        },
         max_session_locks: number(
             "max_session_locks",
             raw.max_session_locks.unwrap_or(10_000),
@@ -59,6 +66,21 @@ pub(super) fn read(raw: &Raw) -> Result<Limits, WrongValue> {
         )?,
         digests: number("digests", raw.digests.unwrap_or(0), 0, 10_000)?,
     })
+}
+
+/// As many clients as the limit of open files has room for, and not more than this.
+const CONNECTIONS: usize = 10_000;
+
+/// The number of clients, if it is not given: 10,000, or less where the limit of open files has no room for them.
+pub fn default_connections() -> usize {
+    let most = getrlimit(Resource::Nofile).maximum;
+    let room = most.map(|files| files.saturating_sub(BESIDE) / 2);
+    room.and_then(|room| usize::try_from(room).ok()).unwrap_or(CONNECTIONS).clamp(1, CONNECTIONS)
+}
+
+/// Open files that so many clients need: two each, and store connections, pages and logs.
+pub fn files_for(connections: usize) -> u64 {
+    2 * connections as u64 + BESIDE
 }
 
 /// How long statements may wait for a planned switch of the primary.

@@ -108,7 +108,7 @@ pub struct Raw {
     /// Relay threads, 0 for one a core [default: 0]
     #[arg(long, value_name = "N", env = "LOCKSTEAD_WORKERS")]
     pub workers: Option<usize>,
-    /// Maximum number of clients; one more gets error 1040 [default: 10000]
+    /// Maximum number of clients, 0 for 10000 or as many as the limit of open files has room for; one more gets error 1040 [default: 0]
     #[arg(long, value_name = "N", env = "LOCKSTEAD_MAX_CONNECTIONS")]
     pub max_connections: Option<usize>,
     /// Maximum number of logins that begin in a second, 0 for any number; one more gets error 1040 [default: 0]

@@ -60,7 +60,7 @@ mod tests {
             ("collect_after", "10m"),
             ("fast_path", "true"),
             ("backend_tls_key", ""),
-            ("max_connections", "10000"),
+            ("max_connections", "0"),
         ] {
             assert_eq!(of(key), value, "{key}");
         }

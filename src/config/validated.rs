@@ -428,7 +428,7 @@ mod tests {
             (Raw { login_timeout: Some("0s".into()), ..raw() }, "login_timeout", "100ms to 1h"),
             (Raw { connect_timeout: Some("2h".into()), ..raw() }, "connect_timeout", "100ms to 1h"),
             (Raw { workers: Some(1000), ..raw() }, "workers", "256"),
-            (Raw { max_connections: Some(0), ..raw() }, "max_connections", "1 to"),
+            (Raw { max_connections: Some(2_000_000), ..raw() }, "max_connections", "0 to"),
             (Raw { max_session_locks: Some(0), ..raw() }, "max_session_locks", "1"),
             (Raw { writer_wait: Some("2h".into()), ..raw() }, "writer_wait", "0s to 1h"),
             (Raw { switchover_hold: Some("2m".into()), ..raw() }, "switchover_hold", "100ms to 1m"),

@@ -15,7 +15,12 @@ const FILES: u32 = 80;
 pub(super) fn a_proxy_without_free_files_serves_those_it_has(server: &Server) {
     let backend = format!("{}:{}", server.host, server.port);
     let store = format!("{}/{}", server.url.trim_end_matches('/'), fresh_schema());
-    let proxy = Launched::limited(&backend, &store, &["--create-schema"], FILES);
+    let proxy = Launched::limited(
+        &backend,
+        &store,
+        &["--create-schema", "--max-connections", "10000"],
+        FILES,
+    );
     assert!(proxy.log().contains("open files"), "nothing is said of the limit");
     let mut sessions: Vec<Session> = (0..4).map(|_| Session::at(proxy.port)).collect();
     sessions[0].lock("held");
