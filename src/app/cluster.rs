@@ -9,17 +9,18 @@ use tokio::time::{sleep, timeout};
 use super::background::Background;
 use super::inspect::Readiness;
 use super::parts::Parts;
+use super::place::open_state;
 use super::replicas::ReplicaParts;
 use super::shared::{self, pool_of};
 use super::sockets::{BoundSocket, Sockets};
 use super::start_error::StartError;
-use super::{follow, inspect, observing};
+use super::{follow, inspect, observing, same_server};
 use crate::admin;
 use crate::backend::own::{Credentials, Guard};
 use crate::backend::reach::Reach;
 use crate::backend::spares::Spares;
 use crate::config::plan::ClusterPlan;
-use crate::config::{Config, Mode, OnFailover, OnLeaseLost, StoreUrl};
+use crate::config::{Config, Mode, OnFailover, OnLeaseLost};
 use crate::engine::handle::Engine;
 use crate::engine::handle::FindSessions;
 use crate::engine::io::link::StoreAccess;
@@ -34,10 +35,8 @@ use crate::frontend::shared::shapes::Shapes;
 use crate::frontend::shared::switchover::{Switchover, SwitchoverEnd};
 use crate::metrics::Metrics;
 use crate::net::buffers::Buffers;
-use crate::private;
 use crate::servers::candidates::Candidates;
 use crate::servers::find::Following;
-use crate::state::StateDir;
 use crate::store::schema::Installed;
 use crate::types::Flavour;
 
@@ -77,10 +76,11 @@ fn shares_tables(
 }
 
 /// The settings of each listener, and its sockets.
-fn bind(
+async fn bind(
     listeners: &[Config],
     sockets: &mut Sockets,
 ) -> Result<Vec<(InForce, Vec<BoundSocket>)>, StartError> {
+    same_server::refuse_own(listeners).await?;
     let mut bound = Vec::new();
     for config in listeners {
         let in_force = InForce::load(config.clone())?;
@@ -101,7 +101,7 @@ impl RunningCluster {
     ) -> Result<Self, StartError> {
         let ClusterPlan { name, listeners, users } = cluster;
         shared::warn_of(&users);
-        let bound = bind(&listeners, sockets)?;
+        let bound = bind(&listeners, sockets).await?;
         let addresses: Vec<_> =
             bound.iter().flat_map(|(_, sockets)| sockets).map(BoundSocket::address).collect();
         let (config, following) = (&listeners[0], Following::begin(&listeners[0]));
@@ -204,6 +204,8 @@ impl RunningCluster {
         let shared: Vec<Shared> = contexts.iter().filter_map(|c| c.shared.clone()).collect();
         let replicas = self.replicas.as_ref().map(ReplicaParts::replicas);
         let followed = follow::tend(&self.own, shared, replicas.cloned());
+        let (checked, writer) = (in_force.clone(), reach.writer().clone());
+        let compared = same_server::watch(checked, writer, self.following.pairs().clone());
         let (again, account) = (in_force.clone(), self.account.clone());
         let spares = self.replicas.clone();
         let at_replicas = async move {
@@ -211,7 +213,7 @@ impl RunningCluster {
                 spares.tend(account, move || settings(&again).1).await;
             }
         };
-        async { tokio::join!(tended, watched, pools, followed, at_replicas).0 }
+        async { tokio::join!(tended, watched, pools, followed, at_replicas, compared).0 }
     }
 
     /// Statements that wait for a planned switch go on: the proxy ends.
@@ -313,8 +315,14 @@ async fn granting(
     registry: &Registry,
 ) -> Result<Parts, StartError> {
     let store = config.store()?.clone();
-    let readiness = readiness(&following.found(config).await?, name).await?;
-    let writer = following.writer();
+    let found = following.found(config).await?;
+    let readiness = readiness(&found, name).await?;
+    let (writer, pairs, at) = (following.writer(), following.pairs(), &found.servers[0]);
+    match &readiness.unchecked {
+        Some(why) => pairs.doubt(at, why.clone()),
+        None => pairs.prove(at),
+    }
+    same_server::compare_others(config, at, pairs).await?;
     let shares = config.pooling.of_cluster;
     if let Some(why) = readiness.cannot_share().filter(|_| shares) {
         return Err(StartError::NoPool(why));
@@ -322,7 +330,7 @@ async fn granting(
     if let Some(why) = readiness.unfit_lender(config) {
         return Err(StartError::Lent { backend: writer.to_string(), why });
     }
-    for warning in readiness.warnings.iter().chain(&readiness.closed) {
+    for warning in readiness.warnings.iter().chain(&readiness.closed).chain(&readiness.unchecked) {
         tracing::warn!(cluster = name, "{warning}");
     }
     if let Some(why) = readiness.unlisted(config) {
@@ -333,6 +341,7 @@ async fn granting(
         url: store.clone(),
         connect_timeout: config.connect_timeout,
         writer: writer.clone(),
+        pairs: pairs.clone(),
         candidates: Candidates::new(move || in_force.config().failover_candidates.clone()),
         open: Mutex::default(),
         home: Mutex::default(),
@@ -370,25 +379,4 @@ async fn granting(
         tables: Some((readiness.meta.server, store.schema)),
         server: readiness.version,
     })
-}
-
-/// The state directory, if there can be one.
-fn open_state(config: &Config, store: &StoreUrl) -> Option<StateDir> {
-    let Some(path) = config.state_dir.as_deref() else {
-        tracing::info!(
-            "no state directory: `state_dir` is off, or none of STATE_DIRECTORY, XDG_STATE_HOME and HOME is set; \
-             a restart after a kill waits for the lease"
-        );
-        return None;
-    };
-    let opened = StateDir::open(path, &format!("{store:?}"))
-        .inspect(|_| tracing::info!(path = %path.display(), "the state directory"))
-        .inspect_err(|e| {
-            tracing::warn!(error = %e, "no state directory: a restart after a kill waits for the lease");
-        })
-        .ok();
-    if let Some(warning) = private::shared_folder(path) {
-        tracing::warn!("{warning}");
-    }
-    opened
 }

@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
+use super::same_server::{self, Compared};
 use super::start_error::StartError;
 use crate::config::tls::BackendMode;
-use crate::config::{Config, HostPort, OnFailover, ServerAddress, StoreUrl};
+use crate::config::{Config, OnFailover, ServerAddress};
 use crate::engine::shared::reign::FailoverMode;
 use crate::frontend::login::lent;
 use crate::servers::guarantee::Guarantee;
 use crate::store::accounts::Privilege;
 use crate::store::connection::{StoreConnection, StoreError};
 use crate::store::facts::ServerSettings;
-use crate::store::identity::{Foreign, same_run};
+use crate::store::identity::Foreign;
 use crate::store::meta::Meta;
 use crate::store::rights::Rights;
 use crate::store::schema::{Installed, VERSION, upgrades};
@@ -36,6 +37,8 @@ pub struct Readiness {
     pub meta: Meta,
     /// Why `backend` cannot be reached. Not tried if it is the store itself.
     pub unreachable: Option<String>,
+    /// Why it is not known whether `backend` and `store` lead to one server.
+    pub unchecked: Option<String>,
     /// What is known of the ids of connections to `backend`.
     pub ids: ConnectionIds,
     /// Why no client can log in, by the server's settings.
@@ -144,14 +147,8 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
         )),
         e => locked(&e).unwrap_or_else(|| fail(e)),
     })?;
-    if meta.version > VERSION {
-        return Err(refuse(format!(
-            "the lock schema has version {}, this build knows {VERSION}; upgrade",
-            meta.version
-        )));
-    }
-    if meta.version < VERSION {
-        return Err(refuse(too_old(meta.version, &store.schema)));
+    if let Some(problem) = other_version(meta.version, &store.schema) {
+        return Err(refuse(problem));
     }
     if let Err(foreign) = meta.judge(0) {
         let found = judge_foreign(&mut conn, &store.schema, foreign, config.on_failover).await;
@@ -162,9 +159,12 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
     let rights = conn.rights().await.map_err(fail)?;
     let finds_tagged = conn.finds_tagged().await.map_err(fail)?;
     warnings.extend(unseen(&mut conn, config.pooling.of_cluster, rights).await.map_err(fail)?);
-    let Compared { ids, warning, unreachable } =
-        compare_servers(config, store, &mut conn).await.map_err(refuse)?;
-    warnings.extend(warning.into_iter().chain(said_of(ids)));
+    let (ids, unchecked, unreachable) = match same_server::compare(config, store, &mut conn).await {
+        Compared::Same(ids) => (ids, None, None),
+        Compared::Other(problem) => return Err(refuse(problem)),
+        Compared::Unknown { why, unreachable } => (ConnectionIds::Server, Some(why), unreachable),
+    };
+    warnings.extend(said_of(ids));
     let connect_timeout = Duration::from_secs(settings.connect_timeout.max(2));
     let others = copies(&mut conn, &store.schema).await.map_err(refuse)?;
     conn.close().await;
@@ -177,6 +177,7 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
         meta,
         others,
         unreachable,
+        unchecked,
         ids,
         closed: closed(settings.tls_only, config),
         warnings,
@@ -240,12 +241,17 @@ fn said_of(ids: ConnectionIds) -> Option<String> {
     (ids == ConnectionIds::Untold).then(|| UNTOLD.to_owned())
 }
 
-/// What to do about tables of an older version.
-fn too_old(version: u32, schema: &str) -> String {
-    format!(
+/// What to do about tables of another version.
+fn other_version(version: u32, schema: &str) -> Option<String> {
+    if version > VERSION {
+        return Some(format!(
+            "the lock schema has version {version}, this build knows {VERSION}; upgrade"
+        ));
+    }
+    (version < VERSION).then(|| format!(
         "the lock schema has version {version}, this build needs {VERSION}. Run `lockstead schema install`, or start with --create-schema: both need CREATE and ALTER on `{schema}`.*, and running proxies go on. Or let a DBA run: {};",
         upgrades(schema).join("; ")
-    )
+    ))
 }
 
 /// Why locks cannot be kept at a server with these settings.
@@ -266,55 +272,6 @@ fn unfit(settings: &ServerSettings, ids: ConnectionIds, flavour: Flavour) -> Opt
     settings
         .read_only
         .then(|| "the server is read-only; the lock tables must be on the primary".to_owned())
-}
-
-/// What is known of `backend` beside the store.
-struct Compared {
-    ids: ConnectionIds,
-    /// Why they cannot be compared.
-    warning: Option<String>,
-    unreachable: Option<String>,
-}
-
-/// Sessions are looked up, and ended, at the store by the ids that `backend` gave them: both must
-/// be one server.
-async fn compare_servers(
-    config: &Config,
-    url: &StoreUrl,
-    store: &mut StoreConnection,
-) -> Result<Compared, String> {
-    let HostPort { host, port } = config.backend();
-    let same = |ids| Compared { ids, warning: None, unreachable: None };
-    if (host, *port) == (&url.host, url.port) {
-        return Ok(same(ConnectionIds::Server));
-    }
-    // The store's demands count as well: it is the same account.
-    let demanded = config.backend_tls.of_everybody(&config.tls).or_stricter(&url.tls);
-    let tls = demanded.for_store();
-    let there = StoreUrl { tls, ..url.at(config.backend()) };
-    let mut compared = async || {
-        let mut backend = StoreConnection::open(&there, config.connect_timeout).await?;
-        let same = backend.identity().await? == store.identity().await?
-            && same_run(backend.started(), store.started());
-        let ids = backend.ids().await?;
-        backend.close().await;
-        Ok::<_, StoreError>((same, ids))
-    };
-    match compared().await {
-        Ok((true, ids)) => Ok(same(ids)),
-        Ok((false, _)) => Err(format!(
-            "`backend` ({}) is another server: the lock tables must be on the server whose sessions take the locks",
-            config.backend()
-        )),
-        Err(e) => {
-            let warning = format!(
-                "cannot check whether `backend` ({}) and `store` are the same server, as they must be: {e}",
-                config.backend()
-            );
-            let unreachable = matches!(e, StoreError::Connect(_)).then(|| e.to_string());
-            Ok(Compared { ids: ConnectionIds::Server, warning: Some(warning), unreachable })
-        }
-    }
 }
 
 fn tables_advice(e: &StoreError, schema: &str) -> String {

@@ -1,5 +1,6 @@
 //! Why a start is refused, and what to do about it.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::config::ConfigError;
@@ -24,6 +25,21 @@ pub enum StartError {
         /// What needs them.
         why: &'static str,
     },
+    /// Clients would be passed on to this proxy again and again.
+    #[error(
+        "`{key}` ({at}) is this proxy itself, which listens at {listen}: let it name the server, or listen at another address"
+    )]
+    Ring {
+        /// `backend` or `store`.
+        key: &'static str,
+        /// Its value.
+        at: String,
+        /// Where the proxy listens.
+        listen: SocketAddr,
+    },
+    /// Both addresses of a server lead to two.
+    #[error("{0}")]
+    Apart(String),
     /// An address cannot be bound.
     #[error("cannot listen on {addr} for {what}: {source}. Is another proxy running there?")]
     Bind {
@@ -116,9 +132,14 @@ impl StartError {
     /// Whether another start comes to the same as long as nobody changes the configuration or its files.
     pub fn is_of_settings(&self) -> bool {
         match self {
-            Self::Shared { .. } | Self::Config(_) | Self::Http(_) | Self::Accounts(_) => true,
+            Self::Shared { .. }
+            | Self::Ring { .. }
+            | Self::Config(_)
+            | Self::Http(_)
+            | Self::Accounts(_) => true,
             Self::Tls(e) => !matches!(e, TlsError::Disk { .. }),
             Self::NoPool(_)
+            | Self::Apart(_)
             | Self::Lent { .. }
             | Self::Bind { .. }
             | Self::OthersSocket(_)

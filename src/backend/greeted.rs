@@ -13,6 +13,7 @@ use crate::net::proxy_protocol;
 use crate::net::socket::Socket;
 use crate::protocol::frame::HEADER;
 use crate::protocol::handshake::Greeting;
+use crate::servers::greetings::NoTurn;
 use crate::servers::replicas::Replicas;
 use crate::servers::writer::{Destination, Writer};
 
@@ -46,6 +47,9 @@ pub enum GreetError {
     /// The server refused with an error packet, which goes to the client unchanged.
     #[error("the server refused the connection")]
     Refused(Vec<u8>),
+    /// It leads back to this proxy, or may.
+    #[error(transparent)]
+    NoTurn(#[from] NoTurn),
     /// Not a MySQL server.
     #[error("the server's greeting is not MySQL's")]
     Unknown,
@@ -91,7 +95,7 @@ pub async fn connect_to_writer(
             return Err(GreetError::NoWriter { waited: patience.writer, why });
         };
         let made = tokio::select! {
-            made = connect(&to, patience.connect, client) => made,
+            made = connect_in_turn(&to, patience.connect, client) => made,
             () = to.left() => continue,
         };
         match made {
@@ -117,7 +121,7 @@ pub async fn connect_to_replica(
     let (mut passed, mut failed) = (Vec::new(), None);
     loop {
         if let Some(to) = replicas.next(&passed) {
-            match connect(&to, patience.connect, client).await {
+            match connect_in_turn(&to, patience.connect, client).await {
                 Err(e) => failed = Some(e),
                 made => return made,
             }
@@ -136,6 +140,20 @@ pub async fn connect_to_replica(
         }
         (passed, failed) = (Vec::new(), None);
     }
+}
+
+/// Connects for a session, as soon as few others wait for a greeting.
+async fn connect_in_turn(
+    to: &Destination,
+    limit: Duration,
+    client: Option<Peer>,
+) -> Result<Greeted, GreetError> {
+    let in_turn = async {
+        // A part of the limit: if it is this very proxy that waits for a client here, it gets the refusal in time.
+        let _turn = to.greetings().turn(limit / 4).await?;
+        connect(to, limit, client).await
+    };
+    timeout(limit, in_turn).await.unwrap_or(Err(GreetError::Silent(limit)))
 }
 
 /// Connects to one server and reads its greeting. `client` is announced to it.
@@ -158,9 +176,11 @@ pub async fn connect(
         }
         let frame = leg.read_frame(MAX_GREETING).await?;
         if frame.get(HEADER) == Some(&0xff) {
+            to.greetings().refused(&frame, backend)?;
             return Err(GreetError::Refused(frame));
         }
         let greeting = Greeting::parse(&frame[HEADER..]).ok_or(GreetError::Unknown)?;
+        to.greetings().greeted();
         Ok(Greeted { stream: leg.into_socket(), frame, greeting, opened, to: to.clone() })
     };
     timeout(limit, greet).await.unwrap_or(Err(GreetError::Silent(limit)))

@@ -12,6 +12,7 @@ use tokio::time::sleep;
 use super::greeted::{GreetError, Greeted, connect};
 use super::own::{Credentials, Guard, Obstacle, log_in};
 use crate::config::Config;
+use crate::lock::codes;
 use crate::net::peer::Peer;
 use crate::protocol::frame::HEADER;
 use crate::servers::writer::Writer;
@@ -68,6 +69,8 @@ impl Reach {
         match result {
             Err(GreetError::Refused(frame)) => match refusal(frame) {
                 (code, message) if SHUT_OUT.contains(&code) => self.closed(&message),
+                // Another Lockstead, which reaches no server.
+                (codes::NO_SERVER, message) => self.set(Some(Outage::Unreachable(message))),
                 _ => self.answers(),
             },
             // There was none to be reached.
@@ -199,6 +202,8 @@ mod tests {
         assert_eq!(up.get(), 0, "{}", problem());
         reach.open();
         assert_eq!(up.get(), 1);
+        reach.heard(&refused(1429, "no server"));
+        assert_eq!(problem(), "no connection to db:3306: no server", "said by another proxy");
         let broken = io::Error::from(io::ErrorKind::UnexpectedEof);
         reach.heard(&Err(GreetError::Io(broken)));
         assert_eq!(up.get(), 0);

@@ -11,7 +11,7 @@ use super::moving;
 use super::print::print_line;
 use super::process::{failed, runtime, usage};
 use super::settings_args::SettingsArgs;
-use crate::app::{StartError, inspect, too_old};
+use crate::app::{StartError, inspect, others_are_whole, refuse_own, too_old};
 use crate::backend::greeted::{Greeted, connect};
 use crate::backend::own::{Credentials, Guard, leave, log_in};
 use crate::config::tls::{BackendMode, Offer, StoreTls};
@@ -37,6 +37,7 @@ const WRITER: &str = "writer";
 const REPLICAS: &str = "replicas";
 const FAILOVER: &str = "failover";
 const LENT: &str = "connection ids";
+const SAME: &str = "same server";
 
 pub(super) fn run(settings: SettingsArgs) -> ExitCode {
     let one = settings.cluster.clone();
@@ -68,6 +69,10 @@ pub(super) fn run(settings: SettingsArgs) -> ExitCode {
             let creates = cluster.config().create_schema;
             let listed = Config { create_schema: false, ..cluster.config().clone() };
             let leading: Vec<String> = cluster.listeners.iter().filter_map(to_replicas).collect();
+            if let Err(why) = refuse_own(&cluster.listeners).await {
+                findings.failed("backend", why);
+                continue;
+            }
             let Some(config) = servers(listed.clone(), &leading, &mut findings).await else {
                 continue;
             };
@@ -254,6 +259,15 @@ async fn store(config: &Config, listed: &Config, creates: bool, findings: &mut F
             Findings::fine("see sessions", state(sees));
             Findings::fine("kill sessions", state(readiness.rights.kill));
             readiness.warnings.iter().for_each(Findings::warn);
+            if let Some(why) = &readiness.unchecked {
+                match config.mode {
+                    Mode::Durable => findings.failed(SAME, why),
+                    Mode::Coexist | Mode::Observe => Findings::warn(why),
+                }
+            }
+            if let Err(why) = others_are_whole(listed, &config.servers[0]).await {
+                findings.failed(SAME, why);
+            }
             if let Some(why) = readiness.cannot_share().filter(|_| config.pooling.of_cluster) {
                 findings.failed(POOLING, why);
             }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use percent_encoding::percent_decode_str;
 
 /// A host and port to connect to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct HostPort {
     /// Name or address.
     pub host: String,

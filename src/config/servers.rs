@@ -7,7 +7,7 @@ use super::parse::parse_host_port;
 use super::raw::Raw;
 
 /// One server of a cluster. At any time one of them is the writer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ServerAddress {
     /// Where sessions of clients connect.
     pub backend: HostPort,

@@ -173,7 +173,7 @@ pub fn draining() -> ErrorReply {
 
 /// ER_CONNECT_TO_FOREIGN_DATA_SOURCE: a server has errors of its own alone. At one of those that clients
 /// raise themselves (from 2000 on) MariaDB's take the packet for broken, and hide its text.
-const NO_SERVER: u16 = 1429;
+pub const NO_SERVER: u16 = 1429;
 
 /// Instead of a greeting.
 pub fn unreachable(backend: &str, why: &str) -> ErrorReply {
@@ -181,6 +181,17 @@ pub fn unreachable(backend: &str, why: &str) -> ErrorReply {
         code: NO_SERVER,
         state: "08S01",
         message: format!("Lockstead can't connect to the MySQL server on '{backend}' ({why})"),
+    }
+}
+
+/// For a login that this proxy has made itself.
+pub fn ring(backend: &str) -> ErrorReply {
+    ErrorReply {
+        code: NO_SERVER,
+        state: "08S01",
+        message: format!(
+            "Lockstead's `backend` ('{backend}') leads back to this proxy: let it name the server"
+        ),
     }
 }
 

@@ -300,7 +300,7 @@ metrics! {
     );
     pub store_foreign: IntGaugeVec = gauge_vec(
         "store_foreign",
-        "1 while the server that answers is not the one whose locks are kept, or has an earlier epoch.",
+        "1 while the server that answers is not the one whose locks are kept, has an earlier epoch, or may not be that of the sessions.",
         &["reason"]
     );
     pub store_rights: IntGaugeVec = gauge_vec(

@@ -5,9 +5,10 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use super::pairs::Pairs;
 use super::probe::{Probe, keep_asking};
 use super::writer::Writer;
-use crate::config::Config;
+use crate::config::{Config, Mode};
 
 /// How long servers may take to say which of them is the writer, at least.
 const LEAST: Duration = Duration::from_secs(5);
@@ -21,6 +22,7 @@ pub struct NoWriter(String);
 #[derive(Debug)]
 pub struct Following {
     writer: Writer,
+    pairs: Pairs,
     probes: JoinSet<()>,
 }
 
@@ -36,12 +38,18 @@ impl Following {
                 probes.spawn(keep_asking(writer.clone(), place, probe));
             }
         }
-        Self { writer, probes }
+        let pairs = Pairs::new(config.mode == Mode::Durable);
+        Self { writer, pairs, probes }
     }
 
     /// What it finds.
     pub fn writer(&self) -> &Writer {
         &self.writer
+    }
+
+    /// Whether both addresses of each lead to one server, as far as that is known.
+    pub fn pairs(&self) -> &Pairs {
+        &self.pairs
     }
 
     /// The configuration with the writer alone, as soon as it is known: within `writer_wait`. An error at once if an account asks to which

@@ -116,6 +116,7 @@ fn refusal(e: &StoreError) -> ProbeAnswer {
         | StoreError::Method(_)
         | StoreError::Packet(_)
         | StoreError::Unwitnessed(_)
+        | StoreError::Unchecked(_)
         | StoreError::Foreign(_) => {
             let why = format!("refuses the store account: {e}");
             ProbeAnswer::Said(ServerState::Closed { why, member: None, follows: false })

@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::choice::{Choice, choose};
+use super::greetings::{Greetings, RouteMark};
 use super::guarantee::Guarantee;
 use super::heard::{Heard, ProbeAnswer, ServerState};
 use super::membership::has_left;
@@ -25,6 +26,8 @@ pub struct Writer(Arc<WriterInner>);
 #[derive(Debug)]
 struct WriterInner {
     servers: Vec<ServerAddress>,
+    /// Of each server.
+    greetings: Vec<Greetings>,
     board: Mutex<Board>,
     /// The writer's place, for a look without a lock.
     now: AtomicUsize,
@@ -66,6 +69,11 @@ impl Destination {
     /// Where sessions of clients connect.
     pub fn backend(&self) -> &HostPort {
         &self.address().backend
+    }
+
+    /// Connections that wait for its greeting.
+    pub fn greetings(&self) -> &Greetings {
+        &self.writer.0.greetings[self.server]
     }
 
     /// Where connections to the lock tables go.
@@ -130,7 +138,9 @@ impl Writer {
     pub fn among(servers: Vec<ServerAddress>) -> Self {
         let heard = servers.iter().map(|_| Heard::nothing()).collect();
         let now = if servers.len() == 1 { 0 } else { NOBODY };
+        let mark = RouteMark::random();
         Self(Arc::new(WriterInner {
+            greetings: servers.iter().map(|_| Greetings::new(mark)).collect(),
             servers,
             board: Mutex::new(Board { heard, rivals: Vec::new(), awaited: None }),
             now: AtomicUsize::new(now),

@@ -48,6 +48,9 @@ pub enum StoreError {
     /// The server that answers is not the one whose locks are kept.
     #[error(transparent)]
     Foreign(#[from] Foreign),
+    /// Whether sessions are at the server of the lock tables is not known.
+    #[error("{0}")]
+    Unchecked(String),
     /// A server that may be promoted has not executed what must be there first.
     #[error("{0}")]
     Unwitnessed(String),
@@ -84,6 +87,7 @@ impl StoreError {
             | Self::Method(_)
             | Self::Packet(_) => "refused",
             Self::Unwitnessed(_) => "unwitnessed",
+            Self::Unchecked(_) => "unchecked",
         }
     }
 
@@ -141,6 +145,7 @@ pub struct StoreConnection {
     flavour: Flavour,
     started: i64,
     ident: String,
+    version: String,
     /// Whether the account sees the sessions of others, once known.
     pub(super) sees_all: Option<bool>,
 }
@@ -205,7 +210,8 @@ impl StoreConnection {
                 Err(e) => return Err(e.into()),
             }
         }
-        let mut opened = Self { conn, flavour, started: 0, ident: String::new(), sees_all: None };
+        let mut opened =
+            Self { conn, flavour, started: 0, ident: String::new(), version, sees_all: None };
         opened.started = opened.server_start().await?;
         opened.ident = opened.identity().await?;
         Ok(opened)
@@ -237,6 +243,11 @@ impl StoreConnection {
     /// The identity of the server, read as the connection was opened.
     pub fn ident(&self) -> &str {
         &self.ident
+    }
+
+    /// `VERSION()`.
+    pub fn version(&self) -> &str {
+        &self.version
     }
 
     /// This connection, as it may be ended from another.

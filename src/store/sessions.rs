@@ -10,7 +10,7 @@ use super::connection::{StoreConnection, StoreError};
 use super::quoting::numbers;
 use super::rows::column;
 use crate::protocol::handshake::TAG_ATTRIBUTE;
-use crate::types::{ConnectionId, Flavour, ProxyId};
+use crate::types::{BackendId, ConnectionId, Flavour, ProxyId};
 
 /// MySQL's answer about a thread that it does not know, or that is being cleaned up: no statement
 /// of it is begun any more.
@@ -53,6 +53,20 @@ impl StoreConnection {
         // A greeting has 32 bits of it.
         let is = rows[0].first().is_some_and(|row| column::<u64>(row, 0) & 0xffff_ffff == told);
         Ok(if is { ConnectionIds::Server } else { ConnectionIds::Foreign })
+    }
+
+    /// Whether a connection with this id has been greeted by the server, and has not logged in yet. `None` if the account
+    /// does not see the connections of others.
+    pub async fn has_greeted(&mut self, id: BackendId) -> Result<Option<bool>, StoreError> {
+        if !self.sees_all().await? {
+            return Ok(None);
+        }
+        let sql = format!(
+            "SELECT COUNT(*) FROM information_schema.processlist \
+             WHERE id={id} AND user='unauthenticated user'"
+        );
+        let rows = self.query(sql, 1).await?;
+        Ok(Some(rows[0].first().is_some_and(|row| column::<u64>(row, 0) > 0)))
     }
 
     /// Which of these connection ids the server still works for; an error when that cannot be

@@ -61,6 +61,7 @@ mod script;
 mod scripted;
 mod secrets;
 mod semi_sync;
+mod set_ups;
 mod stage;
 mod starts;
 mod strangers;

@@ -110,6 +110,7 @@ impl Tables {
             connect_timeout: PATIENCE,
             writer: Writer::among(vec![ServerAddress { backend: at.clone(), store: at }]),
             candidates: Candidates::default(),
+            pairs: lockstead::servers::pairs::Pairs::default(),
             open: parking_lot::Mutex::default(),
             home: parking_lot::Mutex::default(),
             metrics: Arc::clone(&metrics),

@@ -9,6 +9,7 @@ use crate::config::{ServerAddress, StoreUrl};
 use crate::engine::shared::stuck::Stuck;
 use crate::metrics::Metrics;
 use crate::servers::candidates::Candidates;
+use crate::servers::pairs::Pairs;
 use crate::servers::route::StoreRoute;
 use crate::servers::writer::{Destination, Writer};
 use crate::store::connection::{StoreConnection, StoreError};
@@ -26,6 +27,8 @@ pub struct StoreAccess {
     pub writer: Writer,
     /// Servers that must have executed a grant or a renewal before it counts.
     pub candidates: Candidates,
+    /// Whether the sessions of each server are where its lock tables are.
+    pub pairs: Pairs,
     /// Ids of the engine's own connections, for the proxies row.
     pub open: Mutex<Vec<Thread>>,
     /// Identity of the server whose locks are kept; none before the first registration.
@@ -94,6 +97,7 @@ impl StoreAccess {
         Self {
             writer: Writer::among(vec![server]),
             candidates: Candidates::default(),
+            pairs: Pairs::default(),
             shares: false,
             url,
             connect_timeout: Duration::from_secs(1),
@@ -173,7 +177,10 @@ impl StoreLink {
             self.access.count(e);
             let kept = matches!(
                 e,
-                StoreError::Refused { .. } | StoreError::Blind | StoreError::Unwitnessed(_)
+                StoreError::Refused { .. }
+                    | StoreError::Blind
+                    | StoreError::Unwitnessed(_)
+                    | StoreError::Unchecked(_)
             );
             if !kept || e.is_elsewhere() {
                 self.drop_connection();

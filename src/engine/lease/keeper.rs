@@ -155,15 +155,21 @@ impl Keeper {
     }
 
     async fn beat(&mut self) -> Result<(), StoreError> {
-        let result = match &self.incarnation {
-            Some(incarnation) => {
-                let incarnation = incarnation.clone();
-                self.renew(incarnation).await
-            }
-            None => self.join().await,
+        let result = match (self.is_beside_sessions().await, self.incarnation.clone()) {
+            (Err(e), _) => Err(e),
+            (Ok(()), Some(incarnation)) => self.renew(incarnation).await,
+            (Ok(()), None) => self.join().await,
         };
         self.link.judge(&result);
         result
+    }
+
+    /// An error while the sessions may be at another server than the lock tables.
+    async fn is_beside_sessions(&mut self) -> Result<(), StoreError> {
+        self.link.get_any().await?;
+        let at = self.link.server();
+        let problem = at.and_then(|(address, _)| self.access.pairs.problem(&address));
+        problem.map_or(Ok(()), |why| Err(StoreError::Unchecked(why)))
     }
 
     async fn renew(&mut self, now: Incarnation) -> Result<(), StoreError> {

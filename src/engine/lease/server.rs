@@ -19,6 +19,9 @@ use crate::store::connection::StoreError;
 use crate::store::identity::Foreign;
 use crate::store::meta::Meta;
 
+/// The label `reason` while it is not known whether the sessions are at this server.
+const UNCHECKED: &str = "unchecked";
+
 /// The epochs that are known, and the server that answers.
 #[derive(Debug)]
 pub(in crate::engine) struct HomeServer {
@@ -41,8 +44,8 @@ pub(in crate::engine) struct HomeServer {
 
 impl HomeServer {
     pub(in crate::engine) fn new(lease: Arc<Lease>, metrics: Arc<Metrics>) -> Self {
-        for reason in Foreign::REASONS {
-            metrics.store_foreign.with_label_values(&[reason]);
+        for reason in Foreign::REASONS.iter().chain(&[UNCHECKED]) {
+            metrics.store_foreign.with_label_values(&[*reason]);
         }
         let (known, said, joined) = (0, None, None);
         let (strange_since, lacks, longest_ms) = (None, false, 0);
@@ -91,8 +94,11 @@ impl HomeServer {
             Err(StoreError::Foreign(foreign)) => Some(foreign),
             Ok(()) | Err(_) => None,
         };
-        if foreign.is_some() {
+        let unchecked = matches!(result, Err(StoreError::Unchecked(_)));
+        if foreign.is_some() || unchecked {
             self.lease.stop_grants();
+        }
+        if foreign.is_some() {
             self.strange_since.get_or_insert(self.lease.last_renewed());
         }
         // While a candidate lacks the renewals, it may become the primary and grant. A later silence does not change that.
@@ -102,13 +108,15 @@ impl HomeServer {
             Err(_) => {}
         }
         let why = result.as_ref().err().map(ToString::to_string);
-        self.lease.set_obstacle(why.clone().filter(|_| foreign.is_some() || self.lacks));
+        self.lease
+            .set_obstacle(why.clone().filter(|_| foreign.is_some() || unchecked || self.lacks));
         for reason in Foreign::REASONS {
             let now = foreign.is_some_and(|f| f.reason() == reason);
             self.metrics.store_foreign.with_label_values(&[reason]).set(i64::from(now));
         }
+        self.metrics.store_foreign.with_label_values(&[UNCHECKED]).set(i64::from(unchecked));
         if let Some(why) = why.as_ref().filter(|why| self.said.as_ref() != Some(why)) {
-            if foreign.is_some() {
+            if foreign.is_some() || unchecked {
                 tracing::error!(reason = why, "no locks are granted");
             } else {
                 tracing::warn!(error = why, "the lease was not renewed");

@@ -30,7 +30,7 @@ use crate::observe::event::StatementUser;
 use crate::protocol::auth::Method;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::frame::{HEADER, put_frame};
-use crate::protocol::handshake::{Greeting, Login, tag};
+use crate::protocol::handshake::{Greeting, Login, TAG_ATTRIBUTE, tag};
 use crate::protocol::host_block_guard;
 use crate::protocol::reply::ErrorReply;
 use crate::protocol::session_track::{DefaultReports, OkPacket};
@@ -195,8 +195,27 @@ pub(super) async fn hear_login(
     client.next = frame[HEADER - 1].wrapping_add(1);
     match Hops::too_open(&context.config, &client.leg) {
         Some(refusal) => Err(refusal),
+        None if is_own(&frame[HEADER..], context) => {
+            let backend = context.servers();
+            if let Some(Turn { left_out }) = context.lines.unreachable.turn() {
+                tracing::error!(
+                    backend,
+                    left_out,
+                    "a login of this proxy's own has come back to it"
+                );
+            }
+            Err(TurnedAway::of("server_unreachable", codes::ring(&backend)))
+        }
         None => Ok(frame[HEADER..].to_vec()),
     }
+}
+
+/// Whether a login carries the tag that this proxy adds to those of its clients.
+fn is_own(login: &[u8], context: &Context) -> bool {
+    let Some(proxy) = context.engine.lease().proxy() else { return false };
+    let tag = Login::parse(login).and_then(|login| login.attribute(TAG_ATTRIBUTE));
+    let of = tag.and_then(|tag| tag.split(|byte| *byte == b'/').next());
+    of.is_some_and(|of| of == proxy.to_string().as_bytes())
 }
 
 /// The server's part: TLS, the exchange, and what comes with the OK.
