@@ -105,6 +105,7 @@ OVERVIEW = [
             (f"sum({rate('lock_calls_total', 'outcome=failed')})", "lock calls failed"),
             (f"sum({rate('limits_met_total')})", "limits met"),
             (f"sum({rate('protocol_errors_total')})", "answers that cannot be followed"),
+            (f"sum({rate('panics_total')})", "faults of the proxy"),
         ], "ops", """What went wrong, a second: statements on the lock tables, sessions that the proxy ended, calls,
               what was refused because of a limit, and answers of servers that nobody can follow."""),
         table("Builds and servers",
@@ -282,6 +283,7 @@ SESSIONS = [
               so that their session keeps its connection."""),
         graph("Connections lost", [
             (f"sum {EACH} ({rate('pool_lost_total')})", WHO + " lost"),
+            (f"sum by (instance, cluster, reason) ({rate('sessions_lost_total')})", WHO + " session ended: {{reason}}"),
             (f"sum {EACH} ({rate('password_memory_unlocked_total')})", WHO + " memory not locked"),
             (f"sum {EACH} ({rate('given_passwords_wrong_total')})", WHO + " wrong in [[users]]"),
         ], "ops", """Connections that ended while their session did nothing with them; blocks of memory for passwords

@@ -13,6 +13,7 @@ pub mod protocol;
 pub mod clock;
 pub mod config;
 pub mod metrics;
+pub mod panics;
 pub mod private;
 pub mod seldom;
 pub mod sql;

@@ -78,6 +78,8 @@ pub enum Mutant {
     LendAcrossAccounts,
     /// FOUND_ROWS() is forwarded to a connection that does not know.
     ForwardFoundRows,
+    /// A statement that says so meets a fault of the program.
+    Fault,
 }
 
 #[cfg(all(feature = "mutants", not(debug_assertions)))]
@@ -101,6 +103,14 @@ pub const fn on(_: Mutant) -> bool {
 /// `rule`, or `without` if the rule is left out.
 pub fn or<T>(mutant: Mutant, rule: T, without: T) -> T {
     if on(mutant) { without } else { rule }
+}
+
+/// A fault of the program, if this statement asks for it and tests want one.
+///
+/// # Panics
+/// Then.
+pub fn fail_at(text: &[u8]) {
+    assert!(!on(Mutant::Fault) || text != b"DO 'fault'", "a fault");
 }
 
 /// Whether sessions that share server connections give theirs away whenever they may, each time with a stranger's

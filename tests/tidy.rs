@@ -26,7 +26,7 @@ mod structure;
 const FLOORS: [&[&str]; 11] = [
     &["types", "mutants"],
     &["lock", "protocol"],
-    &["sql", "clock", "config", "metrics", "private", "seldom", "wakes"],
+    &["sql", "clock", "config", "metrics", "panics", "private", "seldom", "wakes"],
     &["net", "observe", "state", "store"],
     &["servers"],
     &["backend", "engine"],

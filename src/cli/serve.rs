@@ -8,6 +8,7 @@ use super::settings_args::SettingsArgs;
 use crate::app::{App, ConfigSource};
 #[cfg(debug_assertions)]
 use crate::mutants;
+use crate::panics;
 
 /// The arguments of `serve`.
 #[derive(Debug, Clone, clap::Args)]
@@ -35,6 +36,7 @@ pub(super) fn run(arguments: ServeArgs) -> ExitCode {
         Ok(filter) => filter,
         Err(e) => return usage(&e),
     };
+    panics::log_all();
     if let Some(warning) = again.warning() {
         tracing::warn!("{warning}");
     }

@@ -74,6 +74,7 @@ pub(super) const CLOSED: &[&str] = &[
     "no_connection_id",
     "no_proxy_header",
     "no_tls",
+    "panicked",
     "refused_by_server",
     "response",
     "revoked",
@@ -110,6 +111,10 @@ pub(super) const PINNED: &[&str] = &[
     "auth",
 ];
 
+/// Why a session ends with its shared connection: the label `reason`.
+pub(super) const LOST: &[&str] =
+    &["answering", "client", "configured", "in_doubt", "killed", "pinned", "unproved"];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,6 +149,15 @@ mod tests {
         used.sort_unstable();
         used.dedup();
         assert_eq!(used, CLOSED);
+    }
+
+    #[test]
+    fn every_reason_for_which_a_session_is_lost_is_known_beforehand() {
+        let text = include_str!("../frontend/pooling/lost.rs");
+        let labels = text.split("impl WhyEnds").nth(1).and_then(|rest| rest.split("\n}").next());
+        let mut used: Vec<&str> = reasons(labels.expect("labels"), " => \"").collect();
+        used.sort_unstable();
+        assert_eq!(used, LOST);
     }
 
     #[test]

@@ -29,6 +29,7 @@ metrics! {
         &["command"]
     );
 
+    pub panics: IntCounter = counter("panics_total", "Faults of the proxy itself, each of which has ended a session.");
     pub unlocked_memory: IntCounter = counter(
         "password_memory_unlocked_total", "Blocks of memory for learned passwords that the system did not lock, so that they may be written to swap."
     );
@@ -48,12 +49,10 @@ metrics! {
         &["command"]
     );
     pub bytes_to_server: IntCounter = counter(
-        "relayed_to_server_bytes_total",
-        "Bytes relayed from clients to the server."
+        "relayed_to_server_bytes_total", "Bytes relayed from clients to the server."
     );
     pub bytes_to_client: IntCounter = counter(
-        "relayed_to_client_bytes_total",
-        "Bytes relayed from the server to clients."
+        "relayed_to_client_bytes_total", "Bytes relayed from the server to clients."
     );
 
     // Connections to the server that sessions share.
@@ -64,12 +63,10 @@ metrics! {
         "pool_free_connections", "Shared connections to the server that no session has."
     );
     pub pool_waits: IntCounter = counter(
-        "pool_waits_total",
-        "Times that a session had to wait for a shared connection to the server."
+        "pool_waits_total", "Times that a session had to wait for a shared connection to the server."
     );
     pub pool_timeouts: IntCounter = counter(
-        "pool_timeouts_total",
-        "Statements that got error 1040 because no shared connection was free in time."
+        "pool_timeouts_total", "Statements that got error 1040 because no shared connection was free in time."
     );
     pub pool_moves: IntCounterVec = counter_vec(
         "pool_moves_total",
@@ -86,6 +83,9 @@ metrics! {
         "Shared connections that ended while a session had one, by what happened to the session.",
         &["outcome"]
     );
+    pub sessions_lost: IntCounterVec = counter_vec(
+        "sessions_lost_total", "Sessions that ended with their shared connection, by why they could not go on.", &["reason"]
+    );
     pub logins: IntCounterVec = counter_vec(
         "logins_total",
         "Logins that were accepted, by who has judged them.",
@@ -96,12 +96,10 @@ metrics! {
         "Prepared statements that sessions keep, to prepare them again on another connection."
     );
     pub pool_statements_again: IntCounter = counter(
-        "pool_statements_again_total",
-        "Times that a prepared statement was prepared again on another connection."
+        "pool_statements_again_total", "Times that a prepared statement was prepared again on another connection."
     );
     pub pool_statements_refused: IntCounter = counter(
-        "pool_statements_refused_total",
-        "Prepared statements that the server refused to prepare again."
+        "pool_statements_refused_total", "Prepared statements that the server refused to prepare again."
     );
     pub pool_statements_tied: IntCounter = counter(
         "pool_statements_tied_total",

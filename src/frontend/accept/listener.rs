@@ -20,6 +20,7 @@ use crate::net::buffers::Buffers;
 use crate::net::leg::Leg;
 use crate::net::peer::Peer;
 use crate::net::socket::{Detached, Socket};
+use crate::panics::contained;
 use crate::protocol::reply::ErrorReply;
 use crate::wakes::Wakes;
 
@@ -111,11 +112,24 @@ async fn serve(
     tokio::spawn(Arc::clone(&wakes).pass_on());
     while let Some(client) = inbox.recv().await {
         let context = Box::new(contexts[client.listener].renewed());
-        let load = Arc::clone(&load);
+        let counted = CountedClient(Arc::clone(&load));
         tokio::spawn(Arc::clone(&wakes).gather(async move {
-            session(client, context).await;
-            load.fetch_sub(1, Ordering::Relaxed);
+            let (metrics, peer) = (Arc::clone(&context.metrics), client.peer);
+            if let Err(what) = contained(session(client, context)).await {
+                metrics.panics.inc();
+                tracing::error!(%peer, what, "a fault of the proxy ends a login, or the end of a session");
+            }
+            drop(counted);
         }));
+    }
+}
+
+/// A client of a thread: it counts until this is dropped.
+struct CountedClient(Arc<AtomicUsize>);
+
+impl Drop for CountedClient {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

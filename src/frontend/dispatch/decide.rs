@@ -21,6 +21,7 @@ use crate::frontend::state::phase::Phase;
 use crate::frontend::state::server_view::ServerView;
 use crate::frontend::state::statements::{Noted, Statements};
 use crate::lock::codes;
+use crate::mutants;
 use crate::net::buffers::BUFFER;
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::error_replacement::ErrorReplacement;
@@ -205,6 +206,7 @@ impl Dispatcher<'_> {
             return if matters { CommandAction::Park } else { CommandAction::Forward(None) };
         };
         let text = &payload[text_at..];
+        mutants::fail_at(text);
         let query = head.command == Command::QUERY;
         link.note_text(text, self.view.dialect(link.status()), true, query);
         let found = scan(text);

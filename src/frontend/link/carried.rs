@@ -16,6 +16,7 @@ use crate::protocol::frame::{HEADER, answering_seq};
 use crate::protocol::packet;
 use crate::protocol::response::Progress;
 use crate::protocol::statement_ids::Naming;
+use crate::protocol::status::Status;
 use crate::types::Flavour;
 
 impl Link {
@@ -80,6 +81,43 @@ impl Link {
 
     /// Has the server tell what it does not report, and what it reports late.
     pub(super) async fn learn(&mut self) -> Result<(), CloseReason> {
+        self.learn_reports().await?;
+        if self.is_free() { self.capture().await } else { Ok(()) }
+    }
+
+    /// While the session holds a lock, what a statement leaves in doubt is asked for as soon as its client has the answer: a
+    /// client that never pauses never leaves its connection, and would lose the lock with it.
+    pub(super) async fn learn_while_locked(&mut self) -> Result<(), CloseReason> {
+        if !self.is_in_doubt_with_locks() {
+            return Ok(());
+        }
+        self.learn_reports().await?;
+        if self.has_waited_for_warnings() {
+            self.keep_diagnostics().await?;
+        }
+        let free = self.seat.as_ref().is_some_and(|seat| seat.pins.is_empty());
+        if free && self.is_in_doubt_with_locks() { self.capture().await } else { Ok(()) }
+    }
+
+    /// Whether the session would lose its locks with its connection because a part of its state is not known, and the server
+    /// can be asked for it now.
+    fn is_in_doubt_with_locks(&self) -> bool {
+        let Some(seat) = &self.seat else { return false };
+        let in_doubt = self.guard.is_armed() && seat.if_lost.goes_on && !seat.is_known();
+        // A question might use up what the next transaction is to be.
+        let waits = seat.state.characteristics.is_empty() || self.status.has(Status::IN_TRANS);
+        in_doubt && waits && self.server.is_there() && self.is_between() && !self.client_ended
+    }
+
+    /// Whether only warnings stand against a question, and the client has not asked for those of the statement before.
+    fn has_waited_for_warnings(&mut self) -> bool {
+        let Some(seat) = &mut self.seat else { return false };
+        let warned = seat.may_take_diagnostics();
+        warned && std::mem::replace(&mut seat.waits_for_warnings, warned)
+    }
+
+    /// Has the server tell what it reports late, and what a later question would change.
+    async fn learn_reports(&mut self) -> Result<(), CloseReason> {
         // After an error nobody knows whether a transaction is open.
         if !self.status_known || self.may_report_late() {
             let flavour = self.seat.as_ref().map(|seat| seat.flavour);
@@ -106,7 +144,7 @@ impl Link {
             // If it stays after all: its connection has heard questions that are not the session's.
             seat.note_move();
         }
-        if self.is_free() { self.capture().await } else { Ok(()) }
+        Ok(())
     }
 
     /// Asks for the state that is in doubt.
@@ -135,7 +173,7 @@ impl Link {
             seat.pins.add(Pin::LargeVariable);
             return Ok(());
         };
-        seat.doubts = Doubts::default();
+        (seat.doubts, seat.waits_for_warnings) = (Doubts::default(), false);
         if let Some(run) = captured.run {
             seat.current.note_run(run);
             self.server.note_run(run);

@@ -27,6 +27,8 @@ pub(crate) enum CloseReason {
     Lost(Option<String>),
     /// The client said something that cannot be relayed.
     Broken(&'static str),
+    /// The program has a fault: what the panic said.
+    Panicked(String),
     /// The server's answer to a command of this kind cannot be followed, for this reason.
     BadResponse(&'static str, &'static str),
 }
@@ -46,6 +48,7 @@ impl CloseReason {
             Self::Revoked(_) => "revoked",
             Self::Lost(_) => "lost",
             Self::Broken(_) => "broken",
+            Self::Panicked(_) => "panicked",
             Self::BadResponse(..) => "response",
         }
     }

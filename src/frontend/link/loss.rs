@@ -11,7 +11,7 @@ use super::input::ClientInput;
 use super::pending::{Pending, Recipient};
 use super::{Amendment, Interest, Link, LinkEvent, READ_AHEAD};
 use crate::frontend::pooling::capture::Doubts;
-use crate::frontend::pooling::lost::{BegunAnswer, Loss};
+use crate::frontend::pooling::lost::{BegunAnswer, Loss, WhyEnds};
 use crate::frontend::pooling::pins::Pin;
 use crate::frontend::pooling::seat::Seat;
 use crate::lock::codes;
@@ -57,35 +57,42 @@ impl Link {
         self.seat.as_ref().is_some_and(|seat| seat.if_lost.answering.is_some())
     }
 
-    /// What the end of the connection means for the session; `None`: it ends as well.
-    pub(crate) fn judge_loss(&mut self) -> Option<LostBackend> {
-        // Somebody has ended the connection to end the session.
-        if self.seat.as_ref()?.is_being_ended() {
-            return None;
+    /// What the end of the connection means for the session, or why it ends as well.
+    pub(crate) fn judge_loss(&mut self) -> Result<LostBackend, WhyEnds> {
+        let (Some(seat), Some(conn)) = (&self.seat, self.server.backend().map(|b| b.id())) else {
+            return Err(WhyEnds::Configured);
+        };
+        if seat.is_being_ended() {
+            return Err(WhyEnds::Killed);
+        }
+        if !seat.if_lost.goes_on {
+            return Err(WhyEnds::Configured);
         }
         let mut owed: Vec<u8> = Vec::new();
         for response in self.pending.iter().filter(|p| p.recipient.is_client()) {
             if !matches!(response.recipient, Recipient::Client) {
-                return None;
+                return Err(WhyEnds::Answering);
             }
             owed.push(response.seq);
         }
-        match self.seat.as_ref()?.if_lost.answering {
-            Some(BegunAnswer { said: true, .. }) => return None,
-            Some(answer) if !answer.may_fail() => return None,
+        match seat.if_lost.answering {
+            Some(BegunAnswer { said: true, .. }) => return Err(WhyEnds::Answering),
+            Some(answer) if !answer.may_fail() => return Err(WhyEnds::Answering),
             Some(_) if owed.is_empty() => owed.push(1),
             // The server was to answer it.
             Some(_) | None => {}
         }
-        if self.has_begun_a_response() || !self.can_go_on() {
-            return None;
+        if self.has_begun_a_response() || !self.finished.is_empty() || self.joins_responses() {
+            return Err(WhyEnds::Answering);
         }
+        if !self.is_between_commands() {
+            return Err(WhyEnds::Client);
+        }
+        let run = seat.current.run();
         let asked = !owed.is_empty();
         let loss = self.loss_of(asked);
         self.settle_seat(asked, loss)?;
-        let seat = self.seat.as_ref()?;
-        let (run, id) = (seat.current.run(), self.server.backend()?.id());
-        Some(LostBackend { loss, owed, conn: id, run })
+        Ok(LostBackend { loss, owed, conn, run })
     }
 
     /// Whether a part of a response is on its way to the client.
@@ -93,13 +100,14 @@ impl Link {
         self.server.is_answering() && self.pending.front().is_some_and(|p| p.recipient.is_client())
     }
 
-    /// Whether both sides are between packets.
-    fn can_go_on(&self) -> bool {
-        matches!(self.input, ClientInput::Command)
-            && !self.client_ended
-            && !self.client_lost
-            && self.finished.is_empty()
-            && !matches!(self.amendment, Some(Amendment { joins: true, .. }))
+    /// Whether the client is there, and between two commands.
+    fn is_between_commands(&self) -> bool {
+        matches!(self.input, ClientInput::Command) && !self.client_ended && !self.client_lost
+    }
+
+    /// Whether responses are joined.
+    fn joins_responses(&self) -> bool {
+        matches!(self.amendment, Some(Amendment { joins: true, .. }))
     }
 
     fn loss_of(&self, asked: bool) -> Loss {
@@ -120,24 +128,23 @@ impl Link {
         }
     }
 
-    /// Goes back to what was known of the session before the commands under way. `None`: that is not all.
-    fn settle_seat(&mut self, asked: bool, loss: Loss) -> Option<()> {
-        let seat = self.seat.as_mut()?;
-        if !seat.if_lost.goes_on || seat.reports_late {
-            return None;
+    /// Goes back to what was known of the session before the commands under way. An error: that is not all.
+    fn settle_seat(&mut self, asked: bool, loss: Loss) -> Result<(), WhyEnds> {
+        let Some(seat) = &mut self.seat else { return Ok(()) };
+        if seat.reports_late {
+            return Err(WhyEnds::InDoubt);
         }
         let (mut pins, mut doubts) = match seat.if_lost.before.take().filter(|_| asked) {
             Some(before) => before,
             None => (seat.pins, seat.doubts.clone()),
         };
-        // A client that gets an error can tell what it asked before from what it asks now.
-        if loss != Loss::Unnoticed {
-            doubts.insert_id = false;
-        }
         doubts.found_more = false;
         pins.remove(Pin::Diagnostics);
-        if !pins.is_empty() || !(doubts.is_empty() || doubts == Doubts::at_login(seat.flavour)) {
-            return None;
+        if !pins.is_empty() {
+            return Err(WhyEnds::Pinned);
+        }
+        if !(doubts.is_empty() || doubts == Doubts::at_login(seat.flavour)) {
+            return Err(WhyEnds::InDoubt);
         }
         (seat.pins, seat.doubts) = (pins, doubts);
         if loss != Loss::Unnoticed {
@@ -146,7 +153,7 @@ impl Link {
         if asked {
             seat.note_failed();
         }
-        Some(())
+        Ok(())
     }
 
     /// The server works for the connection no more, and the session has none: its client is told what that means.
@@ -284,10 +291,17 @@ impl Link {
         self.seat.as_ref().is_some_and(|seat| seat.if_lost.owes.is_some())
     }
 
+    /// What ties the session to its connection, as metrics call it.
+    pub(crate) fn pin_names(&self) -> String {
+        let names = self.seat.iter().flat_map(|seat| seat.pins.names());
+        names.collect::<Vec<_>>().join(" ")
+    }
+
     /// The session ends with its connection: the client hears what the server said last.
-    pub(crate) fn end_with_server(&mut self) {
+    pub(crate) fn end_with_server(&mut self, why: WhyEnds) {
         if self.seat.is_some() && self.server.is_there() {
             self.metrics.pool_lost.with_label_values(&["closed"]).inc();
+            self.metrics.sessions_lost.with_label_values(&[why.label()]).inc();
         }
         let words = std::mem::take(&mut self.last_words);
         if !words.is_empty() && self.server.at_packet_boundary() {

@@ -171,7 +171,7 @@ impl Link {
         seat.look_at_secrets();
         seat.show_pins();
         if !free {
-            return Ok(());
+            return self.learn_while_locked().await;
         }
         if let Some(hold) = &seat.hold {
             hold.rests();
@@ -181,7 +181,7 @@ impl Link {
         if asked || wanted || seat.pool.is_over(seat.key.user.bytes()) {
             return self.leave().await;
         }
-        Ok(())
+        self.learn_while_locked().await
     }
 
     /// Gives the connection back, if nothing ties the session to it, after the server has told what it

@@ -156,6 +156,13 @@ impl LockOwner {
     }
 }
 
+/// Of a session that a fault of the program has ended: what it still has goes back.
+impl Drop for LockOwner {
+    fn drop(&mut self) {
+        self.abandon();
+    }
+}
+
 impl Locks for LockOwner {
     fn ledger(&self) -> &Ledger {
         &self.ledger

@@ -28,6 +28,40 @@ impl Loss {
     }
 }
 
+/// Why a session ends with its connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WhyEnds {
+    /// Somebody has ended the connection to end the session.
+    Killed,
+    /// `on_backend_loss` says so.
+    Configured,
+    /// The client has a part of an answer, or may not be told an error in place of one.
+    Answering,
+    /// The client has left, or has sent a part of a command.
+    Client,
+    /// Something tied the session to the connection.
+    Pinned,
+    /// The server had yet to tell a part of the state.
+    InDoubt,
+    /// It is not certain that the server works for the connection no more.
+    Unproved,
+}
+
+impl WhyEnds {
+    /// Its label in the metric of lost sessions.
+    pub(crate) fn label(self) -> &'static str {
+        match self {
+            Self::Killed => "killed",
+            Self::Configured => "configured",
+            Self::Answering => "answering",
+            Self::Client => "client",
+            Self::Pinned => "pinned",
+            Self::InDoubt => "in_doubt",
+            Self::Unproved => "unproved",
+        }
+    }
+}
+
 /// A command that the proxy answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BegunAnswer {

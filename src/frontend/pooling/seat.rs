@@ -101,6 +101,8 @@ pub(crate) struct Seat {
     pub(super) diagnostics_spent: bool,
     /// They cannot be taken along.
     pub(super) diagnostics_stay: bool,
+    /// A question was put off, since the client might ask for its warnings first.
+    pub waits_for_warnings: bool,
     /// A command has run since the session rested last.
     pub ran: bool,
     /// The client's next commands wait until nothing is owed: others wait for a connection.
@@ -203,6 +205,7 @@ impl Seat {
             diagnostics: None,
             diagnostics_spent: false,
             diagnostics_stay: false,
+            waits_for_warnings: false,
             ran: false,
             renewals: 0,
             makes_way: false,

@@ -70,6 +70,7 @@ impl Session {
             | CloseReason::Revoked(_)
             | CloseReason::Lost(_)
             | CloseReason::Broken(_)
+            | CloseReason::Panicked(_)
             | CloseReason::BadResponse(..) => self.locks.abandon(),
             CloseReason::ClientGone
             | CloseReason::ClientQuit
@@ -152,6 +153,13 @@ impl Session {
                     let connection = self.identity.connection();
                     tracing::warn!(%connection, why, left_out, "a session is closed");
                 }
+                return;
+            }
+            CloseReason::Panicked(what) => {
+                self.context.metrics.panics.inc();
+                let (connection, owner) = (self.identity.connection(), self.identity.owner_text());
+                let locks = self.locks.ledger().held().len();
+                tracing::error!(%connection, %owner, locks, what, "a fault of the proxy ends a session");
                 return;
             }
             CloseReason::BadResponse(command, why) => {

@@ -10,8 +10,9 @@ use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::loss::LostBackend;
 use crate::frontend::locks::operations::give_back_unanswered;
 use crate::frontend::locks::owner::{Asked, Locks};
-use crate::frontend::pooling::lost::Loss;
+use crate::frontend::pooling::lost::{Loss, WhyEnds};
 use crate::frontend::state::phase::Phase;
+use crate::seldom::Turn;
 
 /// How long the server may take over the end of a connection, with its rollback. Then the session ends.
 const PROOF: Duration = Duration::from_mins(1);
@@ -38,9 +39,13 @@ impl Session {
             return self.run_without_server().await;
         }
         loop {
-            let Some(lost) = self.lost().await? else {
-                self.link.end_with_server();
-                return Err(end);
+            let lost = match self.lost().await? {
+                Ok(lost) => lost,
+                Err(why) => {
+                    self.log_end_with_server(why);
+                    self.link.end_with_server(why);
+                    return Err(end);
+                }
             };
             match self.go_on(&lost).await {
                 // The next one has ended as well.
@@ -63,17 +68,32 @@ impl Session {
         }
     }
 
-    /// The connection that has ended, if the session can go on, after the server works for it no more.
-    async fn lost(&mut self) -> Result<Option<LostBackend>, CloseReason> {
+    /// The connection that has ended, after the server works for it no more; or why the session ends.
+    async fn lost(&mut self) -> Result<Result<LostBackend, WhyEnds>, CloseReason> {
         let lost = match self.phase {
             Phase::Relaying | Phase::Parked | Phase::Bringing(_) | Phase::Answering => {
                 self.link.judge_loss()
             }
-            Phase::Refusing(_) | Phase::Several(_) | Phase::Settling(_) => None,
+            Phase::Refusing(_) | Phase::Several(_) | Phase::Settling(_) => Err(WhyEnds::Answering),
         };
-        let Some(lost) = lost else { return Ok(None) };
+        let lost = match lost {
+            Ok(lost) => lost,
+            Err(why) => return Ok(Err(why)),
+        };
         let over = lost.loss == Loss::Unnoticed || self.until_gone(&lost).await?;
-        Ok(over.then_some(lost))
+        Ok(if over { Ok(lost) } else { Err(WhyEnds::Unproved) })
+    }
+
+    /// Says why the session ends with its connection. Of many that do so at once, a few are named.
+    fn log_end_with_server(&self, why: WhyEnds) {
+        let Some(Turn { left_out }) = self.context.lines.lost.turn() else { return };
+        let (connection, owner) = (self.identity.connection(), self.identity.owner_text());
+        let locks = self.locks.ledger().held().len();
+        let tied_by = self.link.pin_names();
+        tracing::warn!(
+            %connection, %owner, reason = why.label(), tied_by, locks, left_out,
+            "a session ends with its connection to the server"
+        );
     }
 
     /// Waits until the server works for the connection no more: until then the locks of the session protect what a

@@ -46,6 +46,7 @@ use crate::backend::admissions::JudgedLogin;
 use crate::config::Mode;
 use crate::engine::handle::{EventSender, SessionEvent};
 use crate::engine::shared::current_backend::CurrentBackend;
+use crate::panics::contained;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::Command;
 use crate::protocol::frame::HEADER;
@@ -127,14 +128,18 @@ impl Session {
     /// Boxed, since a future keeps room for what it is given and for where it moves that.
     pub async fn run(mut self: Box<Self>) {
         self.log_opened();
+        let end = contained(self.live()).await.unwrap_or_else(CloseReason::Panicked);
+        Box::pin(self.finish(end)).await;
+    }
+
+    async fn live(&mut self) -> CloseReason {
         let mut turn = Box::pin(self.ask_login()).await;
-        let end = loop {
+        loop {
             if let Err(end) = self.outlive(turn).await {
-                break end;
+                return end;
             }
             turn = self.turn().await;
-        };
-        Box::pin(self.finish(end)).await;
+        }
     }
 
     async fn turn(&mut self) -> Result<(), CloseReason> {

@@ -14,6 +14,8 @@ pub struct Lines {
     pub lent: Seldom,
     /// A session was closed because the proxy cannot relay it.
     pub broken: Seldom,
+    /// A session ends with its shared connection.
+    pub lost: Seldom,
     /// A server's answer cannot be followed.
     pub bad_responses: Seldom,
     /// A stored program with a lock call was passed.

@@ -23,6 +23,7 @@ on_both! {
     a_client_is_answered_when_the_server_has_done_with_its_connection
     no_call_is_answered_after_a_release
     a_get_lock_that_ends_with_an_error_takes_no_lock
+    an_insert_id_does_not_go_back_with_a_lost_connection
     a_session_may_end_with_its_connection
     rows_that_a_restart_has_lost_end_their_sessions
 }
@@ -339,6 +340,38 @@ fn a_client_is_answered_when_the_server_has_done_with_its_connection(server: &Se
     root.run("ROLLBACK");
     assert_eq!(session.value("SELECT COUNT(*) FROM t").as_deref(), Some("1"));
     goes_on(&mut session, "k");
+}
+
+/// It is no part of the transaction. Nobody asks for it after each statement of a session without locks.
+fn an_insert_id_does_not_go_back_with_a_lost_connection(server: &Server) {
+    let ground = Ground::new(server, 2, &["--idle-keep", "10ms"]);
+    ground.create_table("t (id INT AUTO_INCREMENT PRIMARY KEY)");
+    for (first, locks) in [(1, true), (3, false)] {
+        let mut session = ground.session();
+        session.run("INSERT INTO t VALUES ()");
+        ground.until_all_have_left();
+        if locks {
+            session.lock("k");
+        }
+        session.run("BEGIN");
+        session.run("INSERT INTO t VALUES ()");
+        session.run("SELECT 7");
+        ground.kill_connections();
+        let response = session.client.query(b"SELECT 7");
+        if !locks {
+            assert_eq!(response.end, End::Closed, "{response:?}");
+            continue;
+        }
+        assert_eq!(error(&response), rolled_back());
+        let id = Some((first + 1).to_string());
+        assert_eq!(session.value("SELECT LAST_INSERT_ID()"), id);
+        goes_on(&mut session, "k");
+    }
+    assert_lost(&ground, &[("rolled_back", 1.0), ("closed", 1.0)]);
+    let in_doubt = "lockstead_sessions_lost_total{reason=\"in_doubt\"}";
+    assert!((ground.proxy.metric(in_doubt) - 1.0).abs() < 0.5);
+    let line = "a session ends with its connection to the server";
+    assert_eq!(ground.proxy.log().matches(line).count(), 1);
 }
 
 fn a_session_may_end_with_its_connection(server: &Server) {

@@ -1,0 +1,107 @@
+//! Panics, which are faults of the program: one ends the task that it happens in, and nothing else.
+
+use std::any::Any;
+use std::backtrace::{Backtrace, BacktraceStatus};
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::task::Poll;
+use std::thread;
+
+thread_local! {
+    /// What the last panic in a contained task has said, and where.
+    static SAID: RefCell<PanicWords> = const { RefCell::new(PanicWords::Uncontained) };
+}
+
+/// What is known of panics of the code that runs now.
+enum PanicWords {
+    /// Nobody catches them.
+    Uncontained,
+    /// The task says its own, with what it was.
+    Contained(Option<String>),
+}
+
+/// From here on panics are lines of the log. Those of a contained task are left to who runs it.
+pub fn log_all() {
+    panic::set_hook(Box::new(|info| {
+        let backtrace = Backtrace::capture();
+        let mut words = info.to_string();
+        if backtrace.status() == BacktraceStatus::Captured {
+            words = format!("{words}\n{backtrace}");
+        }
+        let contained = SAID.with_borrow_mut(|said| match said {
+            PanicWords::Contained(last) => {
+                *last = Some(words.clone());
+                true
+            }
+            PanicWords::Uncontained => false,
+        });
+        if !contained {
+            let thread = thread::current();
+            let thread = thread.name().unwrap_or_default();
+            tracing::error!(thread, what = words, "a part of the proxy has panicked");
+        }
+    }));
+}
+
+/// Runs a task. If it panics, that is the error: what it was, and where. What the task had is dropped by the caller.
+pub async fn contained<F: Future>(task: F) -> Result<F::Output, String> {
+    let mut task = pin!(task);
+    poll_fn(|cx| {
+        let outer = SAID.replace(PanicWords::Contained(None));
+        let polled = catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(cx)));
+        let said = SAID.replace(outer);
+        match polled {
+            Ok(poll) => poll.map(Ok),
+            Err(payload) => Poll::Ready(Err(words(said, &*payload))),
+        }
+    })
+    .await
+}
+
+/// What a panic was, with its place if that was noted.
+fn words(said: PanicWords, payload: &(dyn Any + Send)) -> String {
+    if let PanicWords::Contained(Some(words)) = said {
+        return words;
+    }
+    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| payload.downcast_ref().cloned()).unwrap_or_else(|| "a panic".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use super::*;
+
+    async fn fails(number: usize) -> usize {
+        tokio::task::yield_now().await;
+        [7, 8][number]
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_the_result_of_its_task() {
+        assert_eq!(contained(fails(1)).await, Ok(8));
+        let words = contained(fails(2)).await.expect_err("it panics");
+        assert!(words.contains("index out of bounds"), "{words}");
+        let text = "seven".to_owned();
+        let words = contained(async { assert!(text.is_empty(), "{text}") }).await;
+        assert_eq!(words, Err(text));
+    }
+
+    #[tokio::test]
+    async fn others_go_on() {
+        let (failing, other) = tokio::join!(contained(fails(9)), contained(fails(0)));
+        assert!(failing.is_err());
+        assert_eq!(other, Ok(7));
+        let waits = contained(pending::<()>());
+        assert!(matches!(futures_poll(waits).await, Poll::Pending));
+    }
+
+    /// The first poll of a future.
+    async fn futures_poll<F: Future>(future: F) -> Poll<F::Output> {
+        let mut future = pin!(future);
+        poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await
+    }
+}
