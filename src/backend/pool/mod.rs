@@ -71,6 +71,14 @@ impl Hold {
         self.holder.works();
     }
 
+    /// The session was asked for it, and must keep it: another one is asked if somebody waits still.
+    pub fn refuse(&self) {
+        self.works();
+        if self.pool.is_wanted() {
+            self.pool.0.state.lock().nudge();
+        }
+    }
+
     /// Why the session keeps it between transactions.
     pub fn note_reasons(&self, reasons: impl Iterator<Item = &'static str>) {
         let mut noted = self.holder.reasons.lock();

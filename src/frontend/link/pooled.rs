@@ -179,7 +179,10 @@ impl Link {
         let outlived = self.server.tag() != self.guard.incarnation();
         let asked = std::mem::take(&mut seat.asked) || mutants::shuffles() || outlived;
         if asked || wanted || seat.pool.is_over(seat.key.user.bytes()) {
-            return self.leave().await;
+            self.leave().await?;
+            if let Some(hold) = self.seat.as_ref().and_then(|seat| seat.hold.as_ref()) {
+                hold.refuse();
+            }
         }
         self.learn_while_locked().await
     }

@@ -12,6 +12,7 @@ on_both! {
     a_session_gives_its_connection_back_some_time_after_a_call
     a_lock_that_a_routine_takes_keeps_its_session_until_a_routine_frees_it
     a_routine_s_leftovers_keep_its_session
+    the_next_session_is_asked_when_one_must_keep_its_connection
     a_temporary_table_keeps_its_session_until_it_is_dropped
     a_value_that_is_set_keeps_its_session_until_it_is_used_up
 }
@@ -119,6 +120,27 @@ fn a_routine_s_leftovers_keep_its_session(server: &Server) {
         other.run("DO 1");
     }
     ground.until_pinned_by(&[]);
+}
+
+fn the_next_session_is_asked_when_one_must_keep_its_connection(server: &Server) {
+    let extra = ["--idle-keep", "1h", "--pool-wait", "20s"];
+    let ground = Ground::of(Suited::to(server), 3, &extra, create_routines);
+    let mut sessions = [(); 4].map(|()| ground.session());
+    let [one, two, free, other] = &mut sessions;
+    ground.until_none_is_surplus();
+    // These have rested for longest when another connection is needed, and a look at the server ties them to theirs.
+    for tied in [one, two] {
+        eventually("the proxy has read the routines", || {
+            tied.client.reset_connection();
+            tied.run("CALL makes()");
+            ground.pins().iter().any(|pin| pin.contains("\"routine\"")).then_some(())
+        });
+    }
+    let kept = || ground.proxy.metric("lockstead_pool_audits_total{found=\"left\"}");
+    let before = kept();
+    free.run("DO 1");
+    other.run("DO 1");
+    assert!(kept() > before, "one was asked in vain");
 }
 
 fn a_temporary_table_keeps_its_session_until_it_is_dropped(server: &Server) {
