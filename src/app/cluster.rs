@@ -139,7 +139,8 @@ impl RunningCluster {
             version = env!("CARGO_PKG_VERSION"),
             "ready to start"
         );
-        metrics.server_info.with_label_values(&[Flavour::from_version(&server).name()]).set(1);
+        let flavour = Flavour::from_version(&server).name();
+        metrics.server_info.with_label_values(&[flavour, config.mode.name()]).set(1);
         let (now, hops) = bound[0].0.both();
         try_login(name.as_deref(), &reach, (&now, hops.guard()), &account).await;
         let own = Context {

@@ -5,9 +5,11 @@ use std::path::Path;
 
 use super::ask::ask_at;
 use crate::config::{ClusterPlan, Config, HostPort, Mode, StoreUrl};
+use crate::engine::io::gatekeeper::PREFIX;
+use crate::lock::name::{Key, shown};
 use crate::store::connection::{StoreConnection, StoreError};
 use crate::store::overview::ProxyInfo;
-use crate::store::user_locks::UserLocks;
+use crate::store::user_locks::{UserLock, UserLocks};
 
 /// Proxies that are looked at.
 const MOST: usize = 1000;
@@ -33,9 +35,10 @@ pub(super) struct Remark {
 pub(super) async fn remarks(config: &Config, cluster: Option<&str>) -> Vec<Remark> {
     let mut remarks = Vec::new();
     if let Some(store) = &config.store
-        && let Ok((unlisted, proxies)) = look(config, store).await
+        && let Ok(ServerSight { unlisted, direct, proxies }) = look(config, store).await
     {
         remarks.extend(unlisted.filter(|_| config.mode != Mode::Durable).map(not_listed));
+        remarks.extend(taken_directly(&direct).filter(|_| config.mode == Mode::Durable));
         remarks.extend(mixed(config.mode, &proxies));
     }
     if let Some(socket) = &config.admin.socket
@@ -46,20 +49,50 @@ pub(super) async fn remarks(config: &Config, cluster: Option<&str>) -> Vec<Remar
     remarks
 }
 
-/// Why the server does not list its own locks, if so; and the proxies on the lock tables.
-async fn look(
-    config: &Config,
-    store: &StoreUrl,
-) -> Result<(Option<&'static str>, Vec<ProxyInfo>), StoreError> {
+/// What the server and the lock tables tell.
+struct ServerSight {
+    /// Why the server does not list its own locks, if so.
+    unlisted: Option<&'static str>,
+    /// Its own locks that have no row.
+    direct: Vec<UserLock>,
+    /// The proxies on the lock tables.
+    proxies: Vec<ProxyInfo>,
+}
+
+async fn look(config: &Config, store: &StoreUrl) -> Result<ServerSight, StoreError> {
     let mut conn = StoreConnection::open(store, config.connect_timeout).await?;
-    let unlisted = match conn.user_locks(Some(&[0])).await? {
-        UserLocks::Listed { .. } => None,
-        UserLocks::Unlisted(why) => Some(why),
+    let (unlisted, mut direct) = match conn.user_locks(None).await? {
+        UserLocks::Listed { locks, .. } => (None, locks),
+        UserLocks::Unlisted(why) => (Some(why), Vec::new()),
     };
+    direct.retain(|lock| !lock.name.given.starts_with(PREFIX.as_bytes()));
+    if !direct.is_empty() {
+        let keys: Vec<Key> = direct.iter().map(|lock| lock.name.key.clone()).collect();
+        // Where there are no lock tables yet, there are no rows.
+        if let Ok((named, own)) = conn.named_holders(&store.schema, &keys).await {
+            direct.retain(|UserLock { conn, name }| {
+                !own.contains(&conn.0) && !named.contains(&(*conn, name.key.clone()))
+            });
+        }
+    }
     // A proxy that observes may have no lock tables yet.
     let proxies = conn.overview_proxies(&store.schema, MOST).await.unwrap_or_default();
     conn.close().await;
-    Ok((unlisted, proxies))
+    Ok(ServerSight { unlisted, direct, proxies })
+}
+
+/// Locks that exclude nobody in mode durable.
+fn taken_directly(direct: &[UserLock]) -> Option<Remark> {
+    let UserLock { conn, name } = direct.first()?;
+    let (count, name) = (direct.len(), shown(&name.given));
+    Some(Remark {
+        problem: true,
+        code: "taken-directly",
+        text: format!(
+            "{count} locks are held at the server itself, such as '{name}' by connection {conn}: in mode durable they exclude no client of a proxy, and no client of a proxy excludes them"
+        ),
+        advice: "let these clients connect through Lockstead, and look for stored programs that lock; or use mode = \"coexist\" until then (docs/moving-in.md)".to_owned(),
+    })
 }
 
 fn not_listed(why: &'static str) -> Remark {

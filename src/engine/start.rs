@@ -53,9 +53,7 @@ pub fn start(setup: Setup) -> std::io::Result<(Engine, Gates, Threads)> {
         local.block_on(&engine_runtime, async move {
             let gates = gatekeeper::start(Arc::clone(&access));
             let (service, engine) = build(&access, engine_lease, native, sessions);
-            if native {
-                tokio::spawn(sweep(Arc::clone(&access), engine.clone()));
-            }
+            tokio::spawn(sweep(Arc::clone(&access), engine.clone(), native));
             tokio::spawn(collect(Arc::clone(&access), engine.clone(), collect_after));
             tokio::spawn(audit(access, engine.clone(), ttl));
             let _ = handle_in.send((engine, gates));

@@ -17,7 +17,7 @@ metrics! {
         "End of validity of the certificate in a setting, in seconds since 1970: the first end in a chain, the last of several authorities.",
         &["setting"]
     );
-    pub server_info: IntGaugeVec = gauge_vec("server_info", "Flavour of the server, always 1.", &["flavour"]);
+    pub server_info: IntGaugeVec = gauge_vec("server_info", "Flavour of the server, and the mode, always 1.", &["flavour", "mode"]);
     pub limits: IntCounterVec = counter_vec(
         "limits_met_total",
         "Requests refused because a limit was reached, by the limit's key in the configuration.",

@@ -95,8 +95,8 @@ const MYSQL: [Privilege; 10] = [
     ),
     read(
         "performance_schema.metadata_locks",
-        "see which of the server's own locks a session holds, with `mode = \"coexist\"`",
-        "in that mode, locks whose names are not in a statement's text have no rows",
+        "see which of the server's own locks a session holds, and which are taken at the server itself",
+        "in mode coexist, locks whose names are not in a statement's text have no rows; in mode durable, second holders are not seen",
     ),
     read(
         "performance_schema.replication_connection_configuration",

@@ -8,7 +8,7 @@ use pem::Pem;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
 use rustls::pki_types::UnixTime;
 
-use crate::cli::{install, least_rights, text};
+use crate::cli::{install, least_rights, text, warns};
 use crate::launch::run;
 use crate::own_server::{OwnServer, flavour_of};
 use crate::proxy::{Proxy, fresh_schema};
@@ -165,7 +165,7 @@ fn certificates_outside_their_validity_are_reported(server: &Server) {
     assert_fails(&clients(&early), "is not valid before");
     assert_passes(&clients(&soon), "expires at");
     let said = text(&clients(&good));
-    assert!(!said.contains("warning"), "{said}");
+    assert!(!warns(&said), "{said}");
     let pages = |[cert, key]: &[String; 2]| {
         let http = ["--http", "127.0.0.1:0"];
         check(server, &[&["--http-tls-cert", cert, "--http-tls-key", key], &http[..]].concat())

@@ -15,6 +15,7 @@ use crate::windows::json;
 on_both! {
     proxies_are_shown_with_their_modes
     locks_that_only_the_server_holds_are_listed
+    a_lock_that_is_taken_at_the_server_is_seen_in_mode_durable
     a_lock_of_the_server_alone_that_a_session_here_holds_is_told_apart
     statements_whose_locks_only_the_server_knows_are_counted_and_logged_once
     check_and_doctor_say_whether_it_is_time_for_the_next_step
@@ -91,6 +92,45 @@ fn locks_that_only_the_server_holds_are_listed(server: &Server) {
     eventually("it is gone", || held_by(&desk, "mv1 d%", "server").is_empty().then_some(()));
     let released = desk.ask(&["release", "mv1 direct"]);
     assert!(text(&released).contains("already free"), "{}", text(&released));
+}
+
+fn a_lock_that_is_taken_at_the_server_is_seen_in_mode_durable(server: &Server) {
+    let own = listing(server);
+    let server = own.as_ref().map_or(server, |own| &own.server);
+    let desk = Desk::with(server, "", &["--mode", "durable"]);
+    let name = format!("past {}", desk.proxy.schema);
+    let (mut session, mut waiter) = (Session::at(desk.proxy.port), Session::at(desk.proxy.port));
+    session.lock(&name);
+    // It shows its wait at a lock of the server's own, which is the proxy's.
+    waiter.ask_for(&name);
+    let mut direct = Session::at(server.port);
+    direct.lock(&name);
+    let row = eventually("the second holder is listed", || held_by(&desk, &name, "server").pop());
+    assert_eq!((&row["connection_id"], &row["proxy"]), (&direct.id().into(), &Value::Null));
+    assert_eq!(held_by(&desk, &name, "row").len(), 1);
+    assert!(desk.proxy.metric("lockstead_direct_locks") >= 1.0);
+    assert!(desk.proxy.metric("lockstead_direct_locks_seen_total") >= 1.0);
+    let listed = json(desk.proxy.http, "/api/v1/locks").to_string();
+    assert!(listed.contains(&name) && listed.contains("\"server\""), "{listed}");
+    assert!(!listed.contains("lockstead_gate_"), "{listed}");
+    eventually("the log shows it", || {
+        let log = desk.proxy.log();
+        let says = |line: &str| {
+            line.contains("a lock was taken at the server itself") && line.contains(&name)
+        };
+        log.lines().any(says).then_some(())
+    });
+    let store = format!("{}{}", server.url, desk.proxy.schema);
+    let place = ["--backend", &format!("127.0.0.1:{}", server.port), "--store", &store];
+    for command in ["check", "doctor"] {
+        let output =
+            run(&[&[command], &place[..], &["--state-dir", "off", "--mode", "durable"]].concat());
+        assert!(text(&output).contains("held at the server itself"), "{}", text(&output));
+    }
+    direct.unlock(&name);
+    eventually("it is gone", || held_by(&desk, &name, "server").is_empty().then_some(()));
+    session.unlock(&name);
+    waiter.gets_it();
 }
 
 fn a_lock_of_the_server_alone_that_a_session_here_holds_is_told_apart(server: &Server) {

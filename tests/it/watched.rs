@@ -20,7 +20,10 @@ fn a_hold_and_a_wait_are_shown_while_they_last(server: &Server) {
         Flavour::MySql => "mysql",
         Flavour::MariaDb => "mariadb",
     };
-    assert!(proxy.metric(&format!("lockstead_server_info{{flavour=\"{name}\"}}")) > 0.0);
+    assert!(
+        proxy.metric(&format!("lockstead_server_info{{flavour=\"{name}\",mode=\"durable\"}}"))
+            > 0.0
+    );
     eventually("the lease is known", || {
         ((proxy.metric("lockstead_lease_seconds") - 7.0).abs() < 1e-9).then_some(())
     });

@@ -1,5 +1,5 @@
 //! Compares the native locks that are held here with the server's own: routines take and release locks that are not in the
-//! text. Also lists the locks of clients that do not come through a proxy.
+//! text. Also lists the locks of clients that do not come through a proxy, in mode durable too, where these exclude nobody.
 //!
 //! The server's list has the locks of all proxies, so it is read each second only while it is short. In between some of the
 //! locks that are held here are looked at, each by its name.
@@ -11,10 +11,12 @@ use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::engine::handle::Engine;
+use crate::engine::io::gatekeeper::PREFIX;
 use crate::engine::io::link::{StoreAccess, StoreLink};
 use crate::engine::io::native_locks::{Complaint, DirectLock};
 use crate::engine::messages::{Differences, NativeHold};
-use crate::lock::name::Key;
+use crate::lock::name::{Key, shown};
+use crate::seldom::{Seldom, Turn};
 use crate::store::connection::StoreError;
 use crate::store::user_locks::{ASKED, UserLock, UserLocks};
 use crate::types::BackendId;
@@ -27,14 +29,16 @@ const A_SECOND_LATER: usize = 1000;
 const LONGEST: usize = 30;
 
 /// Sweeps as long as the process lives.
-pub(in crate::engine) async fn sweep(access: Arc<StoreAccess>, engine: Engine) {
+pub(in crate::engine) async fn sweep(access: Arc<StoreAccess>, engine: Engine, native: bool) {
     let mut sweeper = Sweeper {
         link: StoreLink::new(Arc::clone(&access)),
         access,
         engine,
+        native,
+        lines: Seldom::default(),
         strangers: HashSet::new(),
         direct: HashSet::new(),
-        complaint: Complaint::default(),
+        complaint: Complaint::of(native),
         unlisted: 0,
         doubted: HashSet::new(),
         next: 0,
@@ -55,6 +59,10 @@ struct Sweeper {
     access: Arc<StoreAccess>,
     link: StoreLink,
     engine: Engine,
+    /// Whether sessions take the server's own locks here.
+    native: bool,
+    /// Lines about locks that exclude nobody.
+    lines: Seldom,
     /// Locks without a row that were seen last time. A lock that was taken just now may have no row yet.
     strangers: HashSet<UserLock>,
     /// Those of them that were seen twice.
@@ -77,7 +85,7 @@ impl Sweeper {
     async fn turn(&mut self) -> Result<(), StoreError> {
         let Some(proxy) = self.engine.lease().proxy() else { return Ok(()) };
         // Before the list: a lock that was released in between is missing in it, and is released here, too.
-        let holds = self.engine.held(proxy).await.native;
+        let holds = if self.native { self.engine.held(proxy).await.native } else { Vec::new() };
         if let Some(left) = self.unlisted.checked_sub(1) {
             self.unlisted = left;
             return self.look(holds).await;
@@ -108,6 +116,9 @@ impl Sweeper {
         let begin = if self.next < others.len() { self.next } else { 0 };
         looked.extend(others.iter().cycle().skip(begin).take(room).cloned());
         self.next = begin + room;
+        if looked.is_empty() {
+            return Ok(());
+        }
         let asked: Vec<(Key, BackendId)> =
             looked.iter().map(|hold| (hold.key.clone(), hold.conn)).collect();
         let held = self.link.get().await?.holds_natively(&asked).await?;
@@ -132,8 +143,13 @@ impl Sweeper {
         };
         let gone: HashSet<NativeHold> = holds.iter().filter(gone).cloned().collect();
         self.doubted.clone_from(&gone);
-        let more: Vec<&UserLock> =
-            locks.iter().filter(|lock| !here.contains(&(lock.conn, &lock.name.key))).collect();
+        let open: HashSet<u64> = self.access.open.lock().iter().map(|open| open.id).collect();
+        let is_more = |lock: &&UserLock| {
+            !here.contains(&(lock.conn, &lock.name.key))
+                && !open.contains(&lock.conn.0)
+                && !lock.name.given.starts_with(PREFIX.as_bytes())
+        };
+        let more: Vec<&UserLock> = locks.iter().filter(is_more).collect();
         let keys: Vec<Key> = more.iter().map(|lock| lock.name.key.clone()).collect();
         let (named, own) = if keys.is_empty() {
             (Vec::new(), Vec::new())
@@ -150,12 +166,17 @@ impl Sweeper {
         let more = unknown.iter().map(|lock| (lock.conn, lock.name.key.clone())).collect();
         let before = std::mem::replace(&mut self.strangers, unknown);
         let direct: Vec<UserLock> = self.strangers.intersection(&before).cloned().collect();
-        self.engine.differ(Differences { gone, more });
+        if self.native {
+            self.engine.differ(Differences { gone, more });
+        }
         let now: HashSet<UserLock> = direct.iter().cloned().collect();
-        let new = now.difference(&self.direct).count();
-        self.access.metrics.direct_locks_seen.inc_by(new as u64);
+        let new: HashSet<UserLock> = now.difference(&self.direct).cloned().collect();
+        self.access.metrics.direct_locks_seen.inc_by(new.len() as u64);
         self.direct = now;
         let direct = self.owned(direct).await?;
+        if !self.native {
+            self.warn_of(&direct, &new);
+        }
         self.show(direct);
         Ok(())
     }
@@ -175,6 +196,26 @@ impl Sweeper {
             DirectLock { conn, name, owner, flavour }
         };
         Ok(locks.into_iter().map(owned).collect())
+    }
+
+    /// Reports new locks that were taken beside the rows.
+    fn warn_of(&self, direct: &[DirectLock], new: &HashSet<UserLock>) {
+        for lock in direct {
+            let DirectLock { conn, name, owner, .. } = lock;
+            if !new.contains(&UserLock { conn: *conn, name: name.clone() }) {
+                continue;
+            }
+            if let Some(Turn { left_out }) = self.lines.turn() {
+                let (name, owner) = (shown(&name.given), owner.as_deref());
+                tracing::warn!(
+                    name,
+                    connection = conn.0,
+                    owner,
+                    left_out,
+                    "a lock was taken at the server itself: in mode durable it excludes no client of a proxy"
+                );
+            }
+        }
     }
 
     fn show(&self, direct: Vec<DirectLock>) {

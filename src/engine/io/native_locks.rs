@@ -78,7 +78,7 @@ pub(in crate::engine) async fn answer(
     mut asked: mpsc::UnboundedReceiver<NativeQuestion>,
 ) {
     let mut link = StoreLink::new(access);
-    let mut complaint = Complaint::default();
+    let mut complaint = Complaint::of(true);
     while let Some(first) = asked.recv().await {
         let mut questions = vec![first];
         while let Ok(another) = asked.try_recv() {
@@ -106,16 +106,30 @@ pub(in crate::engine) async fn answer(
 }
 
 /// That the server has no list is logged once, and again after it had one.
-#[derive(Debug, Default)]
-pub(in crate::engine) struct Complaint(bool);
+#[derive(Debug)]
+pub(in crate::engine) struct Complaint {
+    said: bool,
+    native: bool,
+}
 
 impl Complaint {
+    /// `native`: sessions take the server's own locks.
+    pub(in crate::engine) fn of(native: bool) -> Self {
+        Self { said: false, native }
+    }
+
     pub(in crate::engine) fn hear(&mut self, unlisted: Option<&'static str>) {
-        let before = std::mem::replace(&mut self.0, unlisted.is_some());
-        if let Some(why) = unlisted.filter(|_| !before) {
+        let before = std::mem::replace(&mut self.said, unlisted.is_some());
+        let Some(why) = unlisted.filter(|_| !before) else { return };
+        if self.native {
             tracing::warn!(
                 why,
                 "the server does not list its own locks: locks whose names are not in a statement's text have no rows"
+            );
+        } else {
+            tracing::info!(
+                why,
+                "the server does not list its own locks: locks that clients take there directly are not seen"
             );
         }
     }
