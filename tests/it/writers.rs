@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lockstead_support::Way;
 
@@ -22,6 +22,8 @@ use crate::wire::{Account, Client, Shape};
 on_both! {
     sessions_and_lock_tables_follow_a_planned_switch
     shared_sessions_go_on_at_the_new_writer
+    shared_sessions_wait_for_a_writer_as_long_as_new_clients
+    a_shared_session_learns_what_it_has_waited_for
     a_prepared_switch_costs_no_session
     a_statement_that_waits_for_a_switch_learns_that_its_session_ends
     a_held_lock_follows_a_planned_switch_and_a_crash
@@ -204,18 +206,15 @@ fn sessions_and_lock_tables_follow_a_planned_switch(server: &Server) {
     assert_eq!(proxy.log().matches("several servers take writes").count(), 1, "{}", proxy.log());
 }
 
-fn shared_sessions_go_on_at_the_new_writer(server: &Server) {
-    let both = Replicated::start(server);
-    let proxy = both.proxy(&["--lease", "2s", "--pooling", "transaction"]);
-    let (first, second) = (both.first.server.port, both.second.server.port);
+/// An account whose sessions share connections, with a schema of its name and a table.
+fn application(both: &Replicated, proxy: &Launched) -> Account {
     let app = fresh_schema().replace("lockstead_t", "lockstead_d");
     let mut root = both.first.server.root();
     root.run(&format!("CREATE DATABASE {app}"));
     root.run(&format!("CREATE TABLE {app}.t (n INT PRIMARY KEY)"));
     root.run(&format!("CREATE USER {app}@'%' IDENTIFIED BY 'its password'"));
     root.run(&format!("GRANT ALL ON {app}.* TO {app}@'%'"));
-    let app_account =
-        Account { user: app.clone(), password: "its password".to_owned(), ..account() };
+    let app_account = Account { user: app, password: "its password".to_owned(), ..account() };
     eventually("the proxy knows the password", || {
         let mut session = Session::of(proxy.port, &app_account);
         session.run("DO 0");
@@ -223,6 +222,61 @@ fn shared_sessions_go_on_at_the_new_writer(server: &Server) {
         let mut pins = page.lines().filter(|line| line.starts_with("lockstead_pinned_sessions{"));
         pins.all(|line| line.ends_with(" 0")).then_some(())
     });
+    app_account
+}
+
+/// Longer than a session may wait for one of several connections.
+fn shared_sessions_wait_for_a_writer_as_long_as_new_clients(server: &Server) {
+    let both = Replicated::start(server);
+    let shares = ["--lease", "2s", "--pooling", "transaction", "--pool-size", "1"];
+    let proxy = both.proxy(&[&shares[..], &["--pool-wait", "5s", "--writer-wait", "10m"]].concat());
+    let app = application(&both, &proxy);
+    let mut sessions = [(); 3].map(|()| Session::of(proxy.port, &app));
+    both.first.kill();
+    both.until_no_writer(&proxy);
+    for session in &mut sessions {
+        session.send("SELECT @@port");
+    }
+    let began = Instant::now();
+    let a_while = Duration::from_secs(7);
+    eventually("pool_wait has passed", || (began.elapsed() >= a_while).then_some(()));
+    both.promote();
+    for session in &mut sessions {
+        let response = session.client.read_response(Shape::Query);
+        // The first one may meet the end of its connection.
+        if response.error().is_some() {
+            assert_eq!(response.error(), Some(1105), "{response:?}");
+        }
+        assert_eq!(port_of(session), both.second.server.port);
+    }
+}
+
+fn a_shared_session_learns_what_it_has_waited_for(server: &Server) {
+    let both = Replicated::start(server);
+    let shares = ["--lease", "2s", "--pooling", "transaction", "--pool-size", "1"];
+    let proxy =
+        both.proxy(&[&shares[..], &["--pool-wait", "100ms", "--writer-wait", "1s"]].concat());
+    let app = application(&both, &proxy);
+    let mut sessions = [(); 2].map(|()| Session::of(proxy.port, &app));
+    both.first.kill();
+    both.until_no_writer(&proxy);
+    for session in &mut sessions {
+        session.send("SELECT 1");
+    }
+    for session in &mut sessions {
+        let response = session.client.read_response(Shape::Query);
+        assert_eq!(response.error(), Some(1429), "{response:?}");
+        let said = String::from_utf8_lossy(&response.packets[0].payload).into_owned();
+        assert!(said.contains("(writer_wait)") && said.contains("does not answer"), "{said}");
+    }
+}
+
+fn shared_sessions_go_on_at_the_new_writer(server: &Server) {
+    let both = Replicated::start(server);
+    let proxy = both.proxy(&["--lease", "2s", "--pooling", "transaction"]);
+    let (first, second) = (both.first.server.port, both.second.server.port);
+    let app_account = application(&both, &proxy);
+    let app = app_account.user.clone();
     let [mut idle, mut inside, mut pinned] =
         [(); 3].map(|()| Session::of(proxy.port, &app_account));
     let tables =

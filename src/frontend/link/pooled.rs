@@ -1,6 +1,8 @@
 //! A session that shares server connections: it gives its own back when it can, and gets one, with its
 //! state on it, when it needs one.
 
+use std::time::Duration;
+
 use tokio::time::{Instant, sleep_until};
 
 use super::close_reason::CloseReason;
@@ -8,6 +10,7 @@ use super::input::ClientInput;
 use super::pending::any_for_client;
 use super::{Interest, Link, LinkEvent};
 use crate::backend::connection::{Backend, DetachedBackend};
+use crate::backend::greeted::GreetError;
 use crate::backend::left::Left;
 use crate::backend::pool::{Lent, PoolTurn, Wish};
 use crate::frontend::pooling::open::open_as;
@@ -37,6 +40,21 @@ pub(crate) enum Arrival {
     TooLate,
     /// None can be opened: why.
     Refused(String),
+}
+
+/// Why the session has not gone on.
+const UNCOMPARED: &str =
+    "the rows of the session's locks were not compared after a restart of the server";
+/// How often it is looked whether there is a writer.
+const LEAST_WAIT: Duration = Duration::from_millis(100);
+
+impl Arrival {
+    /// No connection was free in time, or no writer was known.
+    fn too_late(context: &Context) -> Self {
+        let waited = context.config.writer_wait;
+        let no_writer = |why| Self::Refused(GreetError::NoWriter { waited, why }.to_string());
+        context.reach.writer().problem().map_or(Self::TooLate, no_writer)
+    }
 }
 
 impl Link {
@@ -313,9 +331,14 @@ impl Link {
             return Ok(Arrival::Here);
         }
         self.until_let_go(&context.switchover).await?;
-        let deadline = Instant::now() + context.config.pooling.wait;
+        let began = Instant::now();
+        let mut until = began + context.config.pooling.wait;
+        // Without a writer nobody gets a connection, and more of them would not help.
+        let last = until.max(began + context.config.writer_wait);
         loop {
-            let Some(lent) = self.turn(deadline).await? else { return Ok(Arrival::TooLate) };
+            let Some(lent) = self.turn(context, &mut until, last).await? else {
+                return Ok(Arrival::too_late(context));
+            };
             let mut backend = match lent {
                 Lent::Open(backend) => match self.take_over(*backend) {
                     Some(backend) => backend,
@@ -324,7 +347,7 @@ impl Link {
                 },
                 Lent::New(permit) => {
                     let Some(seat) = &self.seat else { return Ok(Arrival::TooLate) };
-                    let opening = seat.opening(deadline);
+                    let opening = seat.opening(last);
                     match open_as(context, &opening, self.capabilities, permit).await {
                         Ok(backend) => backend,
                         Err(why) => return Ok(Arrival::Refused(why)),
@@ -344,11 +367,14 @@ impl Link {
             backend.number_statements(seat.statement_numbers());
             self.server.put(backend);
             match self.restore().await {
-                Ok(Restored::Done) => match self.until_held(deadline).await {
+                Ok(Restored::Done) => match self.until_held(last).await {
                     Ok(true) => return Ok(Arrival::Here),
                     Ok(false) => {
                         self.lose_server();
-                        return Ok(Arrival::TooLate);
+                        let waited = context.config.writer_wait;
+                        return Ok(Arrival::Refused(format!(
+                            "for {waited:?} (writer_wait) {UNCOMPARED}"
+                        )));
                     }
                     Err(CloseReason::ServerGone) => self.lose_server(),
                     Err(end) => return Err(end),
@@ -371,8 +397,14 @@ impl Link {
         if lives { backend.attach(self.capabilities).ok() } else { None }
     }
 
-    /// A connection, or leave to open one, when it is this session's turn. `None`: not in time.
-    async fn turn(&mut self, deadline: Instant) -> Result<Option<Lent>, CloseReason> {
+    /// A connection, or leave to open one, when it is this session's turn. `None`: not in time, which is `until`, and as long
+    /// as no writer is known, `last`.
+    async fn turn(
+        &mut self,
+        context: &Context,
+        until: &mut Instant,
+        last: Instant,
+    ) -> Result<Option<Lent>, CloseReason> {
         let Some(seat) = &self.seat else { return Ok(None) };
         // It is not known which state another login sets.
         let wish = Wish { schemaless: !seat.state.is_in_schema(), fresh: seat.doubts.login };
@@ -384,7 +416,12 @@ impl Link {
             tokio::select! {
                 biased;
                 lent = &mut later => return Ok(lent.ok()),
-                () = sleep_until(deadline) => return Ok(None),
+                () = sleep_until(*until) => {
+                    if *until >= last || context.reach.writer().problem().is_none() {
+                        return Ok(None);
+                    }
+                    *until = last.min(*until + context.config.pooling.wait.max(LEAST_WAIT));
+                }
                 event = self.next(Interest::Ahead) => if event? == LinkEvent::Client {
                     self.read_ahead()?;
                 },

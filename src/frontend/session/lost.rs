@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::Session;
 use crate::frontend::link::close_reason::CloseReason;
@@ -14,8 +14,9 @@ use crate::frontend::pooling::lost::{Loss, WhyEnds};
 use crate::frontend::state::phase::Phase;
 use crate::seldom::Turn;
 
-/// How long the server may take over the end of a connection, with its rollback. Then the session ends.
-const PROOF: Duration = Duration::from_mins(1);
+/// How long a session waits in all until the server has proved the end of its connections, with their rollbacks. Then it
+/// ends as well.
+const PROOF: Duration = Duration::from_secs(15);
 /// How long a server that was left may take to tell what it knows of the session.
 const FAREWELL: Duration = Duration::from_secs(1);
 
@@ -38,8 +39,9 @@ impl Session {
         if matches!(end, CloseReason::Left) && self.take_along().await? {
             return self.run_without_server().await;
         }
+        let until = Instant::now() + PROOF;
         loop {
-            let lost = match self.lost().await? {
+            let lost = match self.lost(until).await? {
                 Ok(lost) => lost,
                 Err(why) => {
                     self.log_end_with_server(why);
@@ -69,7 +71,10 @@ impl Session {
     }
 
     /// The connection that has ended, after the server works for it no more; or why the session ends.
-    async fn lost(&mut self) -> Result<Result<LostBackend, WhyEnds>, CloseReason> {
+    async fn lost(
+        &mut self,
+        until: Instant,
+    ) -> Result<Result<LostBackend, WhyEnds>, CloseReason> {
         let lost = match self.phase {
             Phase::Relaying | Phase::Parked | Phase::Bringing(_) | Phase::Answering => {
                 self.link.judge_loss()
@@ -80,7 +85,7 @@ impl Session {
             Ok(lost) => lost,
             Err(why) => return Ok(Err(why)),
         };
-        let over = lost.loss == Loss::Unnoticed || self.until_gone(&lost).await?;
+        let over = lost.loss == Loss::Unnoticed || self.until_gone(&lost, until).await?;
         Ok(if over { Ok(lost) } else { Err(WhyEnds::Unproved) })
     }
 
@@ -98,11 +103,15 @@ impl Session {
 
     /// Waits until the server works for the connection no more: until then the locks of the session protect what a
     /// statement still does. Whether that is certain.
-    async fn until_gone(&mut self, ended: &LostBackend) -> Result<bool, CloseReason> {
+    async fn until_gone(
+        &mut self,
+        ended: &LostBackend,
+        until: Instant,
+    ) -> Result<bool, CloseReason> {
         let engine = self.context.engine.clone();
         // A server that was left has not ended the connection itself.
         self.link.end_server();
-        let mut gone = pin!(timeout(PROOF, engine.until_gone(ended.conn, ended.run)));
+        let mut gone = pin!(timeout_at(until, engine.until_gone(ended.conn, ended.run)));
         loop {
             // The lock tables are elsewhere: the old server is not asked there. Without locks nothing is to be protected.
             if self.link.is_left() && self.locks.ledger().held().is_empty() {
@@ -113,7 +122,7 @@ impl Session {
                 event = self.locks.next_event() => match self.locks.hear(event) {
                     Ok(Asked::Look(question)) => self.locks.present(question),
                     Ok(Asked::End) => return Err(CloseReason::Killed),
-                    Ok(Asked::Nothing | Asked::Read | Asked::GiveBack) | Err(CloseReason::Left) => {}
+                    Ok(Asked::Nothing | Asked::GiveBack) | Err(CloseReason::Left) => {}
                     Err(end) => return Err(end),
                 },
                 gone = &mut gone => return Ok(gone.unwrap_or(false)),
