@@ -261,16 +261,16 @@ pub(crate) fn unfair_queues(queues: &[Queue], faults: &[Fault]) -> Vec<Violation
     found
 }
 
-/// C9: a server that hangs, while nothing else is wrong, costs nobody a lock.
+/// C9: a server that hangs, or is locked for a backup, costs nobody a lock while nothing else is wrong.
 pub(crate) fn hanged(losses: &[Loss], faults: &[Fault]) -> Vec<Violation> {
     let mut found = Vec::new();
-    for hang in faults.iter().filter(|f| f.kind == "hang") {
+    for hang in faults.iter().filter(|f| matches!(f.kind, "hang" | "backup")) {
         let others: Vec<Fault> = faults.iter().filter(|f| *f != hang).cloned().collect();
         let during = |l: &&Loss| hang.from <= l.at && l.at <= hang.to + AFTERMATH;
         for loss in losses.iter().filter(during) {
             if !troubled(&others, hang.from, loss.at) {
                 found.push(Violation {
-                    rule: "a hang costs no lock",
+                    rule: "a hang or a backup costs no lock",
                     key: String::new(),
                     from: hang.from,
                     to: loss.at,

@@ -137,6 +137,8 @@ fn a_waiter_that_is_passed_over_is_caught() {
 #[test]
 fn a_lock_that_is_lost_while_the_server_hangs_is_caught() {
     let loss = |at| Loss { session: 1, proxy: 0, at: ms(at), keys: Vec::new() };
+    let backup = fault("backup", 20_000, 29_000);
+    assert_eq!(hanged(&[loss(21_000)], &[backup]).len(), 1);
     let hang = fault("hang", 20_000, 26_000);
     for (at, count) in [(19_000, 0), (21_000, 1), (28_000, 1), (31_000, 0)] {
         assert_eq!(hanged(&[loss(at)], std::slice::from_ref(&hang)).len(), count, "{at}");

@@ -73,6 +73,15 @@ impl Control {
         self.rows("SELECT CONNECTION_ID()").concat()
     }
 
+    /// A session that holds the global read lock, unless the server is away or refuses.
+    pub(crate) fn lock_all(&self) -> Option<Client> {
+        let server = &self.own.server;
+        let mut client = Client::connect(&server.host, server.port, &server.root).ok()?;
+        let locked = client.login.succeeded()
+            && client.query(b"FLUSH TABLES WITH READ LOCK").error().is_none();
+        locked.then_some(client)
+    }
+
     /// Kills the server and starts it again.
     pub(crate) fn crash(&self) {
         let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);

@@ -30,11 +30,17 @@ enum Kind {
     KillSessions,
     Restart,
     Hang,
+    /// The global read lock is held.
+    Backup,
+    /// A proxy shuts down in order.
+    Drain,
     Exhaust,
 }
 
 /// Leases that the server hangs for, and the calm before: what another fault did is over by then.
 const HANG: f64 = 2.0;
+/// Leases that a backup takes.
+const BACKUP: f64 = 3.0;
 const CALM: std::ops::Range<u64> = 4500..5000;
 
 impl Kind {
@@ -50,8 +56,15 @@ impl Kind {
             Kind::KillSessions => "kill sessions",
             Kind::Restart => "restart",
             Kind::Hang => "hang",
+            Kind::Backup => "backup",
+            Kind::Drain => "drain",
             Kind::Exhaust => "exhaust connections",
         }
+    }
+
+    /// Whether it comes alone, so that it costs nobody a lock.
+    fn costs_nothing(&self) -> bool {
+        matches!(self, Kind::Hang | Kind::Backup)
     }
 
     fn of_a_proxy(&self) -> bool {
@@ -60,10 +73,14 @@ impl Kind {
             | Kind::Stop { .. }
             | Kind::Cut(_)
             | Kind::CutStore
-            | Kind::Delay(_) => true,
-            Kind::KillEngine | Kind::KillSessions | Kind::Restart | Kind::Hang | Kind::Exhaust => {
-                false
-            }
+            | Kind::Delay(_)
+            | Kind::Drain => true,
+            Kind::KillEngine
+            | Kind::KillSessions
+            | Kind::Restart
+            | Kind::Hang
+            | Kind::Backup
+            | Kind::Exhaust => false,
         }
     }
 }
@@ -78,6 +95,8 @@ pub(crate) struct Faults {
     deck: Vec<Kind>,
     /// A snapshot that is held open throughout.
     snapshot: Option<Client>,
+    /// The session that holds the read lock.
+    backup: Option<Client>,
 }
 
 impl Faults {
@@ -97,6 +116,7 @@ impl Faults {
             random: StdRng::seed_from_u64(seed),
             deck: Vec::new(),
             snapshot: None,
+            backup: None,
         }
     }
 
@@ -107,9 +127,8 @@ impl Faults {
             self.hold_snapshot();
             let pair = self.random.random_range(0..2) == 0;
             let mut kinds: Vec<Kind> = (0..=usize::from(pair)).map(|_| self.draw()).collect();
-            if kinds.iter().any(|kind| matches!(kind, Kind::Hang)) {
-                // It comes alone, so that it costs nobody a lock.
-                kinds = vec![Kind::Hang];
+            if let Some(at) = kinds.iter().position(Kind::costs_nothing) {
+                kinds = vec![kinds.swap_remove(at)];
                 self.quiet(CALM);
             }
             self.strike(kinds);
@@ -150,6 +169,8 @@ impl Faults {
                 Kind::KillSessions,
                 Kind::Restart,
                 Kind::Hang,
+                Kind::Backup,
+                Kind::Drain,
                 Kind::Exhaust,
             ];
             self.deck.shuffle(&mut self.random);
@@ -191,11 +212,12 @@ impl Faults {
             Kind::Kill { .. } => self.random.random_range(0..2000),
             Kind::Stop { leases } => return self.lease.mul_f64(*leases),
             Kind::Hang => return self.lease.mul_f64(HANG),
+            Kind::Backup => return self.lease.mul_f64(BACKUP),
             Kind::Cut(_) | Kind::CutStore => self.random.random_range(1000..7000),
             Kind::Delay(_) => self.random.random_range(1000..4000),
             Kind::Exhaust => self.random.random_range(1000..3000),
             Kind::KillEngine | Kind::KillSessions => 300,
-            Kind::Restart => 0,
+            Kind::Restart | Kind::Drain => 0,
         };
         Duration::from_millis(ms)
     }
@@ -223,6 +245,8 @@ impl Faults {
             }
             Kind::Restart => self.control.crash(),
             Kind::Hang => self.control.own.signal("STOP"),
+            Kind::Backup => self.backup = self.control.lock_all(),
+            Kind::Drain => drop(node.end()),
             Kind::Exhaust => {
                 let now = self.control.sessions().len().max(10);
                 self.control.try_rows(&format!("SET GLOBAL max_connections={now}"));
@@ -246,6 +270,9 @@ impl Faults {
             Kind::Stop { .. } => node.signal("CONT"),
             Kind::Cut(_) | Kind::CutStore | Kind::Delay(_) => node.heal(),
             Kind::Hang => self.control.own.signal("CONT"),
+            // The server unlocks when the session ends.
+            Kind::Backup => self.backup = None,
+            Kind::Drain => node.revive(true),
             Kind::Exhaust => {
                 self.control.rows("SET GLOBAL max_connections=1000");
             }

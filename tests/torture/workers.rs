@@ -237,7 +237,9 @@ impl Worker {
     fn linger(&mut self, session: &mut Session) -> Step {
         let (times, most) = match self.random.random_range(0..100) {
             0 => (40, 200),
-            1..25 => (4, 10),
+            // Without a pause.
+            1..4 => (300, 0),
+            4..25 => (4, 10),
             _ => (0, 0),
         };
         for _ in 0..times {
