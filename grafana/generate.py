@@ -325,6 +325,8 @@ ENGINE = [
     ("Store", 8, [
         states("Primary reached", [(f"max {EACH} ({m('store_up')})", WHO)],
                "Whether the last renewal, or registration, succeeded."),
+        states("Lock tables cannot be written", [(f"max {EACH} ({m('store_unwritable')})", WHO)],
+               "A backup holds the global read lock, or the server is read-only. The tables can be read.", NO_YES),
         states("Another server answers", [(f"max by (instance, cluster, reason) ({m('store_foreign')})",
                                            WHO + " {{reason}}")],
                "Why the server that answers is not the one whose locks are kept. lockstead adopt moves them.",

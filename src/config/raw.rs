@@ -43,8 +43,8 @@ pub struct Raw {
     /// with locks of its own ("native") [default: refuse]
     #[arg(long, value_name = "DECISION", env = "LOCKSTEAD_UNSUPPORTED")]
     pub unsupported: Option<String>,
-    /// What a client gets in mode coexist when the row of its lock cannot be written: an error ("error"), or the
-    /// server's answer ("native") [default: error]
+    /// What a client gets in mode coexist when the row of its lock cannot be written: the server's answer ("native"), or an
+    /// error ("error") [default: native]
     #[arg(long, value_name = "DECISION", env = "LOCKSTEAD_ON_STORE_ERROR")]
     pub on_store_error: Option<String>,
     /// Address and port of /metrics, /livez, /readyz and the status page, or "off" [default: 127.0.0.1:6080]

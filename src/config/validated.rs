@@ -32,10 +32,11 @@ pub enum LogFormat {
 /// What the client gets in mode coexist when the row of a lock cannot be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnStoreError {
+    /// The server's answer. The lock is the server's alone until the row can be written. Where other proxies keep locks by
+    /// rows alone, an error.
+    Native,
     /// An error, and the server's lock is given back.
     Error,
-    /// The server's answer. The lock is the server's alone.
-    Native,
 }
 
 /// Which commits of sessions that hold locks are proved to come before the locks pass on.
@@ -168,7 +169,7 @@ pub struct Config {
 const UNSUPPORTED: [(&str, Unsupported); 2] =
     [("refuse", Unsupported::Refuse), ("native", Unsupported::Native)];
 const STORE_ERRORS: [(&str, OnStoreError); 2] =
-    [("error", OnStoreError::Error), ("native", OnStoreError::Native)];
+    [("native", OnStoreError::Native), ("error", OnStoreError::Error)];
 const LOSSES: [(&str, OnLeaseLost); 2] =
     [("suspend", OnLeaseLost::Suspend), ("close", OnLeaseLost::Close)];
 const FAILOVERS: [(&str, OnFailover); 2] =

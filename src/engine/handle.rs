@@ -152,6 +152,11 @@ impl Engine {
         }
     }
 
+    /// A session has a lock at the server without a row: it is told to read its locks when that may be written.
+    pub fn without_row(&self, conn: ConnectionId, events: EventSender) {
+        self.leave(EngineRequest::WithoutRow { conn, events });
+    }
+
     /// The server's own locks that `conn` holds, read after this call. Where the server has no list of them,
     /// only the names in `asked` are looked at.
     pub async fn native_locks(

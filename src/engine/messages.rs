@@ -193,6 +193,11 @@ pub(super) enum EngineRequest {
     },
     /// Native holds and the server's own locks, where they differ.
     Differ(Differences),
+    /// This session has a lock at the server without a row: it is told when that may be written.
+    WithoutRow {
+        conn: ConnectionId,
+        events: EventSender,
+    },
     /// These held locks have no row any more.
     Lost {
         proxy: ProxyId,

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::rates::Rates;
 use crate::admin::{AdminTable, Control};
+use crate::engine::handle::Engine;
 use crate::protocol::reply::ErrorReply;
 
 /// Rows of locks, waits and contended locks in a status.
@@ -11,6 +12,10 @@ const LOCKS: usize = 50;
 const WAITS: usize = 200;
 const CONTENDED: usize = 8;
 const DEADLOCKS: usize = 20;
+
+/// What holds while the lock tables cannot be written.
+const PROTECTED: &str = "the server's own locks protect, and their rows follow";
+const UNPROTECTED: &str = "nothing is granted";
 
 /// Makes statuses.
 pub(super) struct PageStatus {
@@ -37,7 +42,7 @@ impl PageStatus {
             json!({
                 "cluster": name,
                 "problem": cluster.health().err(),
-                "stuck": cluster.engine.as_ref().map_or_else(Vec::new, |e| e.stuck().all()),
+                "stuck": cluster.engine.as_ref().map_or_else(Vec::new, warnings),
                 "observes": cluster.engine.is_none(),
                 "held": of(&locks, &name),
                 "waiting": of(&waiters, &name),
@@ -70,6 +75,16 @@ impl PageStatus {
             "deadlocks": cut(self.control.deadlocks().await.json(), DEADLOCKS),
         })
     }
+}
+
+/// What an operator should know of a cluster.
+fn warnings(engine: &Engine) -> Vec<String> {
+    let unwritable = engine.lease().unwritable();
+    let unwritable = unwritable.map(|why| {
+        let until = if engine.lease().server_protects() { PROTECTED } else { UNPROTECTED };
+        format!("the lock tables cannot be written ({why}): {until}")
+    });
+    engine.stuck().all().into_iter().chain(unwritable).collect()
 }
 
 fn cut(mut rows: Vec<Value>, most: usize) -> Vec<Value> {

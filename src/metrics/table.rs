@@ -296,6 +296,9 @@ metrics! {
     pub store_up: IntGauge = gauge(
         "store_up", "1 if the last renewal of the lease, or registration, succeeded."
     );
+    pub store_unwritable: IntGauge = gauge(
+        "store_unwritable", "1 while the lock tables can be read, but not written."
+    );
     pub store_foreign: IntGaugeVec = gauge_vec(
         "store_foreign",
         "1 while the server that answers is not the one whose locks are kept, has an earlier epoch, or may not be that of the sessions.",

@@ -27,6 +27,7 @@ pub mod rows;
 pub mod schema;
 pub mod session_lists;
 pub mod sessions;
+pub mod standstill;
 pub mod statement;
 pub mod succession;
 pub mod user_locks;

@@ -28,24 +28,29 @@ pub struct Renewal {
 impl Renewal {
     /// The incarnations beside `me`, as batches need to know them.
     pub fn others(&self, me: ProxyId) -> Others {
-        let of = |state| {
-            let rows = self.proxies.iter().filter(|p| p.state == state && p.id != me);
-            let mut ids: Vec<ProxyId> = rows.map(|p| p.id).collect();
-            ids.sort_unstable();
-            ids
-        };
-        let any = |is: fn(&ProxyRow) -> bool| self.proxies.iter().any(|p| p.id != me && is(p));
-        Others {
-            clean: of(ProxyState::Clean),
-            waiting: of(ProxyState::Live),
-            // Of a dead one the server's own locks tell nothing: it may have been another server.
-            by_rows: any(|p| match p.state {
-                ProxyState::Live => !p.native,
-                ProxyState::Dead => true,
-                ProxyState::Clean => false,
-            }),
-            native: any(|p| p.state == ProxyState::Live && p.native),
-        }
+        others_of(&self.proxies, me)
+    }
+}
+
+/// The incarnations of these rows beside `me`, as batches need to know them.
+pub(super) fn others_of(proxies: &[ProxyRow], me: ProxyId) -> Others {
+    let of = |state| {
+        let rows = proxies.iter().filter(|p| p.state == state && p.id != me);
+        let mut ids: Vec<ProxyId> = rows.map(|p| p.id).collect();
+        ids.sort_unstable();
+        ids
+    };
+    let any = |is: fn(&ProxyRow) -> bool| proxies.iter().any(|p| p.id != me && is(p));
+    Others {
+        clean: of(ProxyState::Clean),
+        waiting: of(ProxyState::Live),
+        // Of a dead one the server's own locks tell nothing: it may have been another server.
+        by_rows: any(|p| match p.state {
+            ProxyState::Live => !p.native,
+            ProxyState::Dead => true,
+            ProxyState::Clean => false,
+        }),
+        native: any(|p| p.state == ProxyState::Live && p.native),
     }
 }
 

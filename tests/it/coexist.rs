@@ -16,11 +16,12 @@ on_both! {
     locks_of_functions_are_found_by_the_sweep
     a_proxy_by_rows_alone_is_excluded_too
     a_row_that_cannot_be_written_is_an_error_and_the_lock_is_given_back
-    a_row_that_cannot_be_written_is_left_out_if_that_is_wanted
+    a_row_that_cannot_be_written_is_left_out
     a_client_that_leaves_while_it_waits_frees_its_locks
     a_lock_after_a_long_statement_has_its_row
     a_result_reaches_the_client_while_its_procedure_works
     words_that_look_like_calls_ask_the_server_nothing
+    a_waiter_gets_no_lock_from_a_proxy_that_shuts_down
 }
 
 const COEXIST: [&str; 2] = ["--mode", "coexist"];
@@ -209,7 +210,7 @@ fn read_only(server: &Server, extra: &[&str]) -> (OwnServer, Proxy) {
 }
 
 fn a_row_that_cannot_be_written_is_an_error_and_the_lock_is_given_back(server: &Server) {
-    let (own, proxy) = read_only(server, &[]);
+    let (own, proxy) = read_only(server, &["--on-store-error", "error"]);
     let mut a = Session::at(proxy.port);
     a.lock("cxb");
     own.server.root().run("SET GLOBAL read_only=1");
@@ -221,11 +222,13 @@ fn a_row_that_cannot_be_written_is_an_error_and_the_lock_is_given_back(server: &
     assert_eq!(holder(&own.server, &proxy, "cxc"), Some(a.id()));
 }
 
-fn a_row_that_cannot_be_written_is_left_out_if_that_is_wanted(server: &Server) {
-    let (own, proxy) = read_only(server, &["--on-store-error", "native"]);
+fn a_row_that_cannot_be_written_is_left_out(server: &Server) {
+    let (own, proxy) = read_only(server, &[]);
     let mut a = Session::at(proxy.port);
     own.server.root().run("SET GLOBAL read_only=1");
-    a.lock("cxd");
+    eventually("it is known that no other proxy is there", || {
+        (a.client.query(b"SELECT GET_LOCK('cxd',0)").error().is_none()).then_some(())
+    });
     assert_eq!(own.server.root().column("SELECT IS_USED_LOCK('cxd')"), [a.id().to_string()]);
     assert!(proxy.metric("lockstead_claims_total{result=\"native\"}") >= 1.0);
     a.unlock("cxd");
@@ -255,6 +258,24 @@ fn a_lock_after_a_long_statement_has_its_row(server: &Server) {
         assert_eq!(holder(server, &proxy, "cxg"), Some(a.id()));
     }
     a.unlock("cxg");
+}
+
+fn a_waiter_gets_no_lock_from_a_proxy_that_shuts_down(server: &Server) {
+    let leaving = Proxy::start(&server.url, &ENDLESS);
+    let stays = join(server, &leaving, &ENDLESS);
+    let (mut holder, mut waiter) = (Session::at(leaving.port), Session::at(leaving.port));
+    let mut next = Session::at(stays.port);
+    holder.lock("cxh");
+    waiter.ask_for("cxh");
+    until_busy(&mut server.root(), waiter.id());
+    next.ask_for("cxh");
+    until_busy(&mut server.root(), next.id());
+    leaving.signal("TERM");
+    assert_eq!(holder.last_words().map(|error| error.code), Some(1053));
+    let response = waiter.client.read_until_closed();
+    assert_eq!(response.packets.len(), 1, "it gets the lock, or nothing: {:?}", response.packets);
+    assert_eq!(response.error(), Some(1053));
+    next.gets_it();
 }
 
 fn words_that_look_like_calls_ask_the_server_nothing(server: &Server) {

@@ -5,6 +5,7 @@ mod admin_edges;
 mod admin_port;
 mod adopt;
 mod audit;
+mod backups;
 mod bad_responses;
 mod checks;
 mod cli;

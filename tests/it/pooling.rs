@@ -1,6 +1,7 @@
 //! Sessions that share server connections, against real servers: `pooling = "transaction"`.
 
 mod accounts;
+mod backups;
 mod busy;
 mod changes_of_user;
 mod crowds;

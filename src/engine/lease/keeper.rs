@@ -2,6 +2,7 @@
 
 mod failover;
 mod joining;
+mod standstill;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,6 +53,8 @@ pub(in crate::engine) struct Keeper {
     lease: Arc<Lease>,
     events: mpsc::UnboundedSender<LeaseEvent>,
     link: StoreLink,
+    /// Reads while a renewal may wait at the server.
+    reader: StoreLink,
     witnesses: Witnesses,
     server: HomeServer,
     incarnation: Option<Incarnation>,
@@ -83,6 +86,7 @@ impl Keeper {
         let server = HomeServer::new(Arc::clone(&lease), Arc::clone(&access.metrics));
         Self {
             link: StoreLink::new(Arc::clone(&access)),
+            reader: StoreLink::new(Arc::clone(&access)),
             witnesses: Witnesses::new(Arc::clone(&access)),
             access,
             addr,
@@ -124,12 +128,18 @@ impl Keeper {
                 Err(self.witnesses.given_up(limit).unwrap_or(StoreError::Silent(limit)))
             });
             let failed = self.server.heard(&beat);
+            match &beat {
+                Ok(()) => self.note_written(),
+                Err(e) => self.read_instead(e).await,
+            }
             self.stop_if_due();
             self.show();
             let pause = match &self.incarnation {
                 Some(_) if failed => self.terms.heartbeat() / 4,
                 // Other proxies are soon seen alive.
-                Some(mine) if mine.wait != GrantWait::Over => self.terms.heartbeat().min(WAITING),
+                Some(mine) if mine.wait != GrantWait::Over || self.others == Others::unknown() => {
+                    self.terms.heartbeat().min(WAITING)
+                }
                 _ => self.terms.heartbeat(),
             };
             let until_due = match &self.incarnation {
@@ -224,6 +234,8 @@ impl Keeper {
         self.incarnation = Some(now.clone());
         let sent = mutants::or(Mutant::DeadlineFromAck, sent, clock::now());
         self.server.settled(&meta);
+        // Before anybody goes on.
+        self.lease.set_unwritable(None);
         self.lease.renewed(sent, self.terms.deadline(sent), self.terms.jeopardy(sent));
         self.suspension.resume();
         self.note_guarantee();
@@ -287,14 +299,17 @@ impl Keeper {
         self.predecessors.forget(|id| id != me.id && !needed(id));
         let live = |row: &&ProxyRow| row.id != me.id && row.state == ProxyState::Live;
         self.peers = renewal.proxies.iter().filter(live).cloned().collect();
-        let others = renewal.others(me.id);
+        self.know_others(renewal.others(me.id));
+        self.end_wait(me, renewal, alive).await
+    }
+
+    fn know_others(&mut self, others: Others) {
         if others != self.others {
             let live = i64::try_from(others.waiting.len()).unwrap_or(i64::MAX);
             self.access.metrics.live_peers.set(live);
             self.others.clone_from(&others);
             let _ = self.events.send(LeaseEvent::Others(others));
         }
-        self.end_wait(me, renewal, alive).await
     }
 
     async fn revoke(&mut self, row: &ProxyRow) -> Result<(), StoreError> {

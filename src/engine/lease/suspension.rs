@@ -18,6 +18,8 @@ pub(in crate::engine) struct Suspension {
     /// Otherwise they are closed at the deadline.
     allowed: bool,
     since: Option<Duration>,
+    /// When a reading was sent that found the lease not revoked.
+    proven: Duration,
     lease: Arc<Lease>,
     metrics: Arc<Metrics>,
 }
@@ -30,7 +32,7 @@ impl Suspension {
         lease: Arc<Lease>,
         metrics: Arc<Metrics>,
     ) -> Self {
-        Self { terms, allowed, since: None, lease, metrics }
+        Self { terms, allowed, since: None, proven: Duration::ZERO, lease, metrics }
     }
 
     /// Whether sessions are suspended at the deadline.
@@ -47,7 +49,7 @@ impl Suspension {
     pub(in crate::engine) fn due(&self) -> Duration {
         match self.since {
             None => self.lease.deadline(),
-            Some(since) => since + self.terms.suspension(),
+            Some(since) => since.max(self.proven) + self.terms.suspension(),
         }
     }
 
@@ -76,6 +78,11 @@ impl Suspension {
         self.end("resumed");
         let suspended = now.saturating_sub(since);
         tracing::info!(?suspended, "the lease was renewed: suspended sessions go on");
+    }
+
+    /// When that was `sent`, nobody had revoked the lease, and nobody could write: suspended sessions wait on.
+    pub(in crate::engine) fn prolong(&mut self, sent: Duration) {
+        self.proven = sent;
     }
 
     /// The lease is over.

@@ -28,6 +28,7 @@ mod row_reads;
 mod snapshot;
 #[cfg(test)]
 mod staged;
+mod standstill;
 pub(super) mod task;
 
 use std::collections::HashSet;

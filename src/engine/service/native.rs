@@ -1,19 +1,19 @@
 //! Claims by the server's own locks: a session has been granted one there, and its row is taken by that proof.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::{Service, events};
 use crate::engine::messages::{
-    Acquired, Claim, Differences, FindSessions, NativeHold, SessionEvent,
+    Acquired, Claim, Differences, EventSender, FindSessions, NativeHold, SessionEvent,
 };
 use crate::engine::service::keys::{KeyState, Waiter};
 use crate::lock::name::Key;
 use crate::store::identity::{is_same_run, run_number};
 use crate::store::rows::LockRow;
-use crate::types::BackendId;
+use crate::types::{BackendId, ConnectionId};
 
 /// What the service knows of native locks beside its keys.
 #[derive(Debug)]
@@ -23,11 +23,17 @@ pub(super) struct NativeMode {
     sessions: Option<FindSessions>,
     /// Holds that the server did not have when it was asked last.
     gone: HashSet<NativeHold>,
+    /// Sessions with the server's lock and no row for it.
+    without_row: HashMap<ConnectionId, EventSender>,
 }
 
 impl NativeMode {
     pub(super) fn new(is_on: bool, sessions: Option<FindSessions>) -> Self {
-        Self { is_on, sessions, gone: HashSet::new() }
+        Self { is_on, sessions, gone: HashSet::new(), without_row: HashMap::new() }
+    }
+
+    pub(super) fn note_without_row(&mut self, conn: ConnectionId, events: EventSender) {
+        self.without_row.insert(conn, events);
     }
 }
 
@@ -35,6 +41,10 @@ impl Service {
     /// A session that has the server's own lock claims the row. It waits for no session here: what the server
     /// has granted, the one before has let go.
     pub(super) fn claim(&mut self, id: u64, claim: Claim, reply: oneshot::Sender<Acquired>) {
+        if let Some(why) = self.lease.unwritable().filter(|_| self.lease.server_protects()) {
+            let _ = reply.send(Acquired::Failed(why));
+            return;
+        }
         let key = claim.name.key.clone();
         let (claim, since) = (Claim { holds: false, ..claim }, Instant::now());
         let reply = Some(reply);
@@ -45,6 +55,15 @@ impl Service {
             self.poll.start_now();
         }
         self.keys.list(&key);
+    }
+
+    /// Has sessions claim the rows that could not be written before.
+    pub(super) fn claim_again(&mut self) {
+        if self.lease.unwritable().is_none() {
+            for (_, events) in self.native.without_row.drain() {
+                let _ = events.send(SessionEvent::ReadLocks);
+            }
+        }
     }
 
     /// A claim was won: the session that had the lock here has let go, and its release is not needed.
@@ -129,7 +148,6 @@ mod tests {
     use crate::lock::name::plain;
     use crate::store::batch::BatchResult;
     use crate::store::statement::{LockChange, Others, Precedence};
-    use crate::types::ConnectionId;
     use crate::types::{Flavour, ProxyId};
 
     const ME: ProxyId = ProxyId(7);

@@ -5,6 +5,7 @@ use tokio::time::Instant;
 
 use super::Service;
 use super::doubts::PendingAnswer;
+use super::standstill::is_taken;
 use crate::engine::io::deadlock_detector::Victim;
 use crate::engine::messages::{Acquired, Claim};
 use crate::engine::service::keys::{KeyState, Waiter};
@@ -32,7 +33,9 @@ impl Service {
             return;
         }
         if waiter.claim.once && (before || !granting) {
-            waiter.answer(Acquired::NotFree);
+            let taken = before || is_taken(state);
+            let refusal = self.lease.unwritable().filter(|_| !taken);
+            waiter.answer(refusal.map_or(Acquired::NotFree, Acquired::Failed));
             self.keys.forget_if_idle(&key);
             return;
         }

@@ -27,7 +27,7 @@ use crate::engine::io::native_locks;
 use crate::engine::io::pipe::FinishedBatch;
 use crate::engine::io::reader::{FinishedRead, run_reader};
 use crate::engine::io::wakeup::{self, WakeReason};
-use crate::engine::messages::{Acquired, EngineRequest, FindSessions, LeaseEvent};
+use crate::engine::messages::{EngineRequest, FindSessions, LeaseEvent};
 use crate::engine::shared::deferred::Deferred;
 use crate::engine::shared::engine_wake::EngineWake;
 use crate::engine::shared::lease::Lease;
@@ -147,7 +147,11 @@ impl ServiceTask {
                 biased;
                 Some(event) = lease_events.recv() => service.lease_event(event),
                 // Before what there may always be more of.
-                _ = survey.tick() => service.survey(),
+                _ = survey.tick() => {
+                    service.survey();
+                    service.claim_again();
+                    service.refuse_tries();
+                }
                 Some(done) = self.finished.recv() => {
                     // Changes that have gathered go out before the answers of this batch: the store
                     // works while they are given.
@@ -205,11 +209,14 @@ impl Service {
         }
         match request {
             EngineRequest::Acquire { id, claim, reply } => self.acquire(id, claim, reply),
-            EngineRequest::Cancel { id, key } => self.keys.leave(id, &key, Acquired::NotFree),
+            EngineRequest::Cancel { id, key } => self.end_wait(id, &key),
             EngineRequest::Release { locks, proxy, reply } => {
                 self.release_all(locks, proxy, Some(&Countdown::new(reply)));
             }
             EngineRequest::TakeDeferred => {}
+            EngineRequest::WithoutRow { conn, events } => {
+                self.native.note_without_row(conn, events);
+            }
             EngineRequest::Differ(differences) => self.differ(differences),
             EngineRequest::ReleaseWhenGone { conn, locks, proxy } => self.watch(conn, locks, proxy),
             EngineRequest::Leaving { locks } => self.leaving(&locks),

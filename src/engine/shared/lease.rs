@@ -4,7 +4,7 @@
 //! lease, or has ended it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -45,6 +45,10 @@ pub struct Lease {
     obstacle: Mutex<Option<String>>,
     /// Between these moments another server may have answered.
     distrusted: Mutex<Option<(Duration, Duration)>>,
+    /// Why the rows cannot be written, though they can be read.
+    unwritable: Mutex<Option<String>>,
+    /// Whether no other proxy may hold, or be granted, a lock that the server does not know.
+    server_protects: AtomicBool,
     /// Identity of the server where locks are kept.
     home: Mutex<Arc<str>>,
     /// Past the deadline locks are suspended; otherwise they are lost then.
@@ -181,6 +185,25 @@ impl Lease {
     /// failover candidate lacks the last one. `None`: there is no such reason.
     pub fn obstacle(&self) -> Option<String> {
         self.obstacle.lock().clone()
+    }
+
+    /// Why the lock tables cannot be written, though they were read a moment ago.
+    pub fn unwritable(&self) -> Option<String> {
+        self.unwritable.lock().clone()
+    }
+
+    pub(in crate::engine) fn set_unwritable(&self, why: Option<String>) {
+        *self.unwritable.lock() = why;
+    }
+
+    /// Whether the server's own lock protects a session also without a row (mode coexist): no proxy keeps locks by
+    /// rows alone, as was read within the lease.
+    pub fn server_protects(&self) -> bool {
+        self.server_protects.load(Ordering::Acquire) && self.is_good()
+    }
+
+    pub(in crate::engine) fn set_server_protects(&self, protects: bool) {
+        self.server_protects.store(protects, Ordering::Release);
     }
 
     /// When the last acknowledged renewal was sent; zero before the first.

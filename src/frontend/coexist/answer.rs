@@ -37,6 +37,11 @@ pub(super) fn with_zero(response: &[u8]) -> Vec<u8> {
     out
 }
 
+/// Whether the whole response to a GET_LOCK says that it gave 1.
+pub(super) fn says_one(response: &[u8]) -> bool {
+    with_zero(response) != response
+}
+
 /// The whole response to a call that looks at a lock, which this connection holds. Text or binary.
 pub(super) fn held_by(response: &[u8], function: Function, conn: ConnectionId) -> Vec<u8> {
     if function == Function::IsFreeLock {
@@ -111,6 +116,7 @@ mod tests {
                 (response(&[&[1], definition, one, eof]), response(&[&[1], definition, zero, eof])),
             ] {
                 assert_eq!(with_zero(&before), after);
+                assert!(says_one(&before) && !says_one(&after));
             }
         }
     }

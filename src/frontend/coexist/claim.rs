@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
+use crate::config::OnStoreError;
 use crate::engine::handle::{Acquired, Ticket};
 use crate::engine::shared::lease::Lease;
 use crate::frontend::link::close_reason::CloseReason;
@@ -40,6 +41,11 @@ pub(super) enum Row {
     Failed(String),
     /// The server's locks cannot be read, for this reason: nobody knows whether there are rows to be written.
     Unread(String),
+}
+
+/// Whether a lock of the server counts without its row.
+pub(super) fn stands_by(cx: &CallContext<'_>) -> bool {
+    cx.context.config.on_store_error == OnStoreError::Native && cx.locks.server_protects()
 }
 
 pub(super) fn count(cx: &CallContext<'_>, result: &str) {
@@ -120,6 +126,8 @@ async fn until_claimed(
     // A startup wait may be over soon; the grace of a failover is not.
     let until = match lease.reign().grace_left() {
         Some(_) if limit.once => Some(Instant::now() + LEAST),
+        // No session has it by its row alone: only the store can make it wait.
+        _ if stands_by(cx) => Some(Instant::now() + LEAST),
         _ => limit.until,
     };
     let mut late = false;
@@ -130,7 +138,7 @@ async fn until_claimed(
                 let ended = || Acquired::Failed("the lock engine has ended".to_owned());
                 return Ok(match outcome.unwrap_or_else(|_| ended()) {
                     // The store has not said who holds the row. While nothing is granted it was not asked, and the lock counts as held.
-                    Acquired::NotFree if late && limit.once && !withheld(&lease) => {
+                    Acquired::NotFree if late && (limit.once || stands_by(cx)) && !withheld(&lease) => {
                         Acquired::Failed("no answer from the lock store".to_owned())
                     }
                     outcome => outcome,

@@ -8,10 +8,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::answer::{error_instead, held_by, with_zero};
-use super::claim::{LEAST, Limit, PATIENCE, Row, attend, claim, count};
+use super::answer::{error_instead, held_by, says_one, with_zero};
+use super::claim::{LEAST, Limit, PATIENCE, Row, attend, claim, count, stands_by};
 use super::native_only::note_native_only;
-use crate::config::OnStoreError;
 use crate::engine::handle::Look;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::call_context::CallContext;
@@ -22,6 +21,7 @@ use crate::lock::held::Release;
 use crate::lock::name::{Key, Name, listed};
 use crate::lock::timeout::Timeout;
 use crate::mutants::{self, Mutant};
+use crate::protocol::status::Status;
 
 /// Time between two attempts to read the server's locks.
 const AGAIN: Duration = Duration::from_millis(250);
@@ -57,8 +57,13 @@ pub(crate) async fn settle_rows(
         };
         return cx.send_client(&out);
     }
+    let granted = whole && matches!(need, Need::Claim(..)) && says_one(&bytes);
     let row = follow(cx, need, untold, sent, answer).await?;
     let out = match row {
+        Row::Kept if granted && is_about_to_end(cx) => return Err(CloseReason::Drained),
+        // The server is ending the session, and has freed the lock.
+        Row::Unproven if granted && cx.locks.is_draining() => return Err(CloseReason::Drained),
+        Row::Unproven if granted => return Err(CloseReason::ServerGone),
         Row::Kept | Row::Unproven => bytes,
         Row::NotFree if whole => {
             cx.server.skipped().answered(false);
@@ -69,6 +74,11 @@ pub(crate) async fn settle_rows(
         Row::Failed(why) | Row::Unread(why) => error_instead(&bytes, &codes::store_failed(&why)),
     };
     cx.send_client(&out)
+}
+
+/// Whether the proxy shuts down, and ends the session after this answer: it would lose the lock at once.
+fn is_about_to_end(cx: &CallContext<'_>) -> bool {
+    cx.locks.is_draining() && !cx.server.status().has(Status::IN_TRANS)
 }
 
 /// Makes the rows say what a response says.
@@ -83,7 +93,12 @@ async fn follow(
         Need::Claim(name, timeout) => {
             let limit = Limit::of(timeout, sent);
             match claim(cx, name.clone(), limit).await? {
-                Row::Unproven => read(cx, vec![name], None, answer, PATIENCE).await,
+                Row::Unproven => {
+                    let key = name.key.clone();
+                    let row = read(cx, vec![name], None, answer, PATIENCE).await?;
+                    let is_held = cx.locks.ledger().has(&key);
+                    Ok(if is_held || !matches!(row, Row::Kept) { row } else { Row::Unproven })
+                }
                 Row::Kept => Ok(Row::Kept),
                 row => lose(cx, name, row, answer).await,
             }
@@ -140,11 +155,12 @@ async fn read(
     answer: AnswerEnd,
     patience: Duration,
 ) -> Result<Row, CloseReason> {
-    let until = Instant::now() + patience;
+    let until = Instant::now() + if stands_by(cx) { patience.min(LEAST) } else { patience };
     cx.context.metrics.native_reads.inc();
     let known: Vec<(Key, u64)> = cx.locks.ledger().held().grants();
     let of_ledger = known.iter().map(|(key, _)| listed(key.folded()));
-    let asked: Vec<Name> = asked.into_iter().chain(of_ledger).collect();
+    let without_row = cx.locks.ledger().without_row().iter().cloned();
+    let asked: Vec<Name> = asked.into_iter().chain(of_ledger).chain(without_row).collect();
     let locks = loop {
         let names = cx.locks.native_locks(asked.clone());
         match attend(cx, names).await? {
@@ -155,10 +171,14 @@ async fn read(
             Err(why) => {
                 cx.context.metrics.native_reads_failed.inc();
                 tracing::debug!(error = why, "cannot read the server's locks of a session");
-                let native = cx.context.config.on_store_error == OnStoreError::Native;
-                // The sweep mends the rows when it can. The client is told if it can be told still.
-                let told = answer == AnswerEnd::HeldBack && !native;
-                return Ok(if told { Row::Unread(why) } else { Row::Kept });
+                // The rows are mended when they can be. The client is told if it can be told still.
+                if answer == AnswerEnd::HeldBack && !stands_by(cx) {
+                    return Ok(Row::Unread(why));
+                }
+                for name in asked {
+                    cx.locks.keep_without_row(name);
+                }
+                return Ok(Row::Kept);
             }
         }
     };
@@ -172,6 +192,8 @@ async fn read(
         cx.locks.ledger_mut().forget(key);
     }
     release_later(cx, gone);
+    let kept = |key: &Key| names.iter().any(|name| name.key == *key);
+    cx.locks.ledger_mut().keep_of_those_without_row(kept);
     cx.locks.ledger_mut().uncount();
     let mut worst = Row::Kept;
     for name in names {
@@ -195,10 +217,10 @@ async fn lose(
     row: Row,
     answer: AnswerEnd,
 ) -> Result<Row, CloseReason> {
-    let native = cx.context.config.on_store_error == OnStoreError::Native;
-    // A client that has its answer must not lose the lock in silence. The next sweep tries again.
-    if answer == AnswerEnd::Given || (matches!(row, Row::Failed(_)) && native) {
+    // A client that has its answer must not lose the lock in silence.
+    if answer == AnswerEnd::Given || (matches!(row, Row::Failed(_)) && stands_by(cx)) {
         count(cx, "native");
+        cx.locks.keep_without_row(name);
         return Ok(Row::Kept);
     }
     count(cx, if matches!(row, Row::NotFree) { "not_free" } else { "failed" });
@@ -241,6 +263,15 @@ mod tests {
             put_frame(&mut out, seq, packet);
         }
         out
+    }
+
+    /// Settles a GET_LOCK of mine that gave this.
+    fn claims(stage: &mut Stage, digit: u8) -> Result<(), CloseReason> {
+        let mut held = HeldBack::new(true);
+        assert!(held.feed(&response(digit)).is_empty());
+        let need = Need::Claim(name("a"), TRY);
+        let unsettled = Unsettled { need, untold: None, held: Some(held), sent: None };
+        run(settle_rows(&mut stage.cx(), unsettled))
     }
 
     fn settle(stage: &mut Stage, need: Need) -> Result<(), CloseReason> {
@@ -288,10 +319,13 @@ mod tests {
 
     #[test]
     fn a_row_that_cannot_be_written_is_an_error_or_left_out() {
-        for (decision, code) in [("error", Some(1105)), ("native", None)] {
+        for (decision, protects, code) in
+            [("error", true, Some(1105)), ("native", true, None), ("native", false, Some(1105))]
+        {
             let mut stage = Stage::with(Flavour::MySql, |raw| {
                 raw.on_store_error = Some(decision.to_owned());
             });
+            stage.locks.protects = protects;
             stage.locks.outcomes.push_back(Acquired::Failed("read-only".to_owned()));
             if code.is_some() {
                 given_back(&mut stage);
@@ -365,9 +399,15 @@ mod tests {
     fn a_response_that_does_not_tell_is_an_error_if_the_server_cannot_be_asked() {
         for (answer, unread) in [(AnswerEnd::HeldBack, true), (AnswerEnd::Given, false)] {
             let mut stage = Stage::new(Flavour::MySql);
+            stage.locks.protects = false;
             let row = run(read(&mut stage.cx(), Vec::new(), None, answer, Duration::ZERO));
             assert_eq!(matches!(row, Ok(Row::Unread(_))), unread);
         }
+        // The server's lock protects, and the row follows.
+        let mut stage = Stage::new(Flavour::MySql);
+        let asked = vec![name("a")];
+        let row = run(read(&mut stage.cx(), asked, None, AnswerEnd::HeldBack, Duration::ZERO));
+        assert!(matches!(row, Ok(Row::Kept)) && stage.cx().locks.ledger().has(&key("a")));
         // Of one that perhaps has nothing to do with locks the server's answer is better than none.
         let mut stage = Stage::new(Flavour::MySql);
         settle(&mut stage, Need::Unknown).expect("a live session");
@@ -392,14 +432,61 @@ mod tests {
         let mut stage = Stage::new(Flavour::MySql);
         stage.locks.outcomes.push_back(Acquired::Unproven);
         stage.locks.native.push_back(Vec::new());
-        settle(&mut stage, Need::Claim(name("a"), TRY)).expect("a live session");
-        assert_eq!(stage.server.client, response(b'1'), "the server's answer");
+        claims(&mut stage, b'0').expect("a live session");
+        assert_eq!(stage.server.client, response(b'0'), "the server's answer");
         assert!(stage.cx().locks.ledger().held().is_empty() && stage.locks.native.is_empty());
+    }
+
+    #[test]
+    fn a_lock_that_the_server_has_freed_is_not_reported_as_granted() {
+        for draining in [true, false] {
+            let mut stage = Stage::new(Flavour::MySql);
+            stage.locks.draining = draining;
+            stage.locks.outcomes.push_back(Acquired::Unproven);
+            stage.locks.native.push_back(Vec::new());
+            let end = claims(&mut stage, b'1').expect_err("it has ended");
+            assert_eq!(matches!(end, CloseReason::Drained), draining, "{end:?}");
+            assert!(stage.server.client.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_session_that_is_closed_next_gets_no_lock() {
+        for in_transaction in [true, false] {
+            let mut stage = Stage::new(Flavour::MySql);
+            stage.grants(5);
+            stage.locks.draining = true;
+            stage.server.status = Status(u16::from(in_transaction) * Status::IN_TRANS);
+            match claims(&mut stage, b'1') {
+                Ok(()) => assert!(in_transaction && stage.server.client == response(b'1')),
+                Err(end) => assert!(!in_transaction && matches!(end, CloseReason::Drained)),
+            }
+        }
+    }
+
+    #[test]
+    fn a_lock_whose_row_cannot_be_written_is_claimed_later() {
+        let mut stage = Stage::new(Flavour::MariaDb);
+        stage.locks.lists = false;
+        stage.locks.outcomes.push_back(Acquired::Failed("a backup".to_owned()));
+        claims(&mut stage, b'1').expect("a live session");
+        assert_eq!(stage.server.client, response(b'1'));
+        assert!(!stage.cx().locks.ledger().holds_nothing());
+        stage.grants(5).locks.native.push_back(vec![name("a")]);
+        settle(&mut stage, Need::Unknown).expect("a live session");
+        assert_eq!(stage.cx().locks.ledger().held().grants(), [(key("a"), 5)]);
+        // Released before that, it is not claimed.
+        stage.locks.outcomes.push_back(Acquired::Failed("a backup".to_owned()));
+        settle(&mut stage, Need::Claim(name("b"), TRY)).expect("a live session");
+        stage.locks.native.push_back(vec![name("a")]);
+        settle(&mut stage, Need::Release(name("b"))).expect("a live session");
+        assert!(stage.cx().locks.ledger().without_row().is_empty());
     }
 
     #[test]
     fn a_claim_waits_no_longer_than_the_client() {
         let mut stage = Stage::new(Flavour::MySql);
+        stage.locks.protects = false;
         given_back(&mut stage);
         let wait = Timeout::Wait(Duration::from_millis(5));
         settle(&mut stage, Need::Claim(name("a"), wait)).expect("a live session");

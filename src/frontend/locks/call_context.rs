@@ -109,8 +109,7 @@ impl CallContext<'_> {
     /// Takes in an event for the session.
     pub(crate) fn hear(&mut self, event: SessionEvent) -> Result<(), CloseReason> {
         match self.locks.hear(event)? {
-            // Locks are read between commands: if they still differ then, the next sweep asks again.
-            Asked::Nothing | Asked::Read => {}
+            Asked::Nothing => {}
             Asked::GiveBack => self.server.is_wanted(),
             Asked::End => return Err(CloseReason::Killed),
             Asked::Look(question) => self.look_at_client(question),

@@ -1,5 +1,9 @@
 //! What a lock call does: it takes, releases, or looks.
 
+use std::time::Duration;
+
+use tokio::time::timeout;
+
 use super::arguments::{Given, Judged, judge_name, judge_timeout};
 use super::call_context::CallContext;
 use super::ended_wait::EndedWait;
@@ -19,6 +23,9 @@ use crate::metrics::CallOutcome;
 use crate::protocol::reply::ErrorReply;
 use crate::sql::report::digest_text::normalise;
 use crate::store::identity::ident_expression;
+
+/// How long the client of a RELEASE_LOCK waits for its row.
+const RELEASED: Duration = Duration::from_secs(1);
 
 /// Who holds a lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -280,7 +287,8 @@ async fn release(cx: &mut CallContext<'_>, locks: Vec<(Key, u64)>) -> Result<(),
     let Some(proxy) = cx.locks.ledger().granted_by() else {
         return Ok(());
     };
-    cx.locks.release(locks, proxy).await;
+    // While the tables cannot be written the row is freed later, and nobody has the lock until then.
+    let _ = timeout(RELEASED, cx.locks.release(locks, proxy)).await;
     // Released, or lost with the lease: the difference decides what the client hears.
     cx.check_lease_of(proxy).await?;
     // Or lost before, which the engine has said by now.

@@ -22,8 +22,6 @@ pub(crate) enum Asked {
     Nothing,
     /// To check whether the client is still there, and to answer with this number.
     Look(u64),
-    /// To read which locks the server holds for the session.
-    Read,
     /// To end, for KILL.
     End,
     /// To give its connection to the server back, if nothing needs it.
@@ -42,6 +40,10 @@ pub(crate) trait Locks: Send {
     fn claim(&mut self, name: Name, owner: Arc<[u8]>, once: bool) -> Ticket;
     /// Leaves the queue.
     fn cancel(&mut self, ticket: &Ticket);
+    /// Whether the server's own lock protects the session without a row, too.
+    fn server_protects(&self) -> bool;
+    /// The server has granted a lock of this name, whose row is not written: that is tried again later.
+    fn keep_without_row(&mut self, name: Name);
     /// Releases locks of an incarnation, and waits until they are free or lost.
     fn release(&mut self, locks: Vec<(Key, u64)>, proxy: ProxyId) -> Task<'static, ()>;
     /// Releases locks that the server has released, soon.
@@ -182,6 +184,15 @@ impl Locks for LockOwner {
         self.engine.acquire(self.claim_of(name, owner, once, true))
     }
 
+    fn server_protects(&self) -> bool {
+        self.engine.lease().server_protects()
+    }
+
+    fn keep_without_row(&mut self, name: Name) {
+        self.ledger.keep_without_row(name);
+        self.engine.without_row(self.connection, self.events_in.clone());
+    }
+
     fn release_later(&mut self, locks: Vec<(Key, u64)>, proxy: ProxyId) {
         self.engine.release_later(locks, proxy);
     }
@@ -284,7 +295,10 @@ impl Locks for LockOwner {
                 Ok(Asked::Nothing)
             }
             SessionEvent::Look(question) => Ok(Asked::Look(question)),
-            SessionEvent::ReadLocks => Ok(Asked::Read),
+            SessionEvent::ReadLocks => {
+                self.ledger.ask_to_read();
+                Ok(Asked::Nothing)
+            }
             SessionEvent::GiveBack => Ok(Asked::GiveBack),
         }
     }

@@ -143,6 +143,10 @@ impl Session {
     }
 
     async fn turn(&mut self) -> Result<(), CloseReason> {
+        if self.phase.takes_commands() && self.locks.ledger_mut().is_to_read() {
+            let unsettled = Unsettled { need: Need::Unknown, untold: None, held: None, sent: None };
+            self.phase = Phase::Settling(vec![unsettled]);
+        }
         if let Phase::Settling(unsettled) = &mut self.phase {
             let unsettled = std::mem::take(unsettled);
             Box::pin(self.settle(unsettled)).await?;
@@ -204,11 +208,6 @@ impl Session {
     /// Takes in an event for the session.
     fn hear(&mut self, event: SessionEvent) -> Result<(), CloseReason> {
         let asked = self.locks.hear(event)?;
-        // Between commands: if the locks still differ then, the next sweep asks again.
-        if asked == Asked::Read && self.phase.takes_commands() {
-            let unsettled = Unsettled { need: Need::Unknown, untold: None, held: None, sent: None };
-            self.phase = Phase::Settling(vec![unsettled]);
-        }
         if asked == Asked::End {
             self.link.is_killed()?;
         }
@@ -277,7 +276,7 @@ impl Session {
     /// Does at once what a response means for the rows, or leaves it to [`Self::settle`].
     fn follow(&mut self, unsettled: Unsettled) {
         let Unsettled { need, untold, held, sent } = unsettled;
-        let nothing_held = self.locks.ledger().held().is_empty();
+        let nothing_held = self.locks.ledger().holds_nothing();
         let need = match need {
             Need::ReleaseAll => return released_all(&mut self.cx()),
             Need::Release(ref name) if released(&mut self.cx(), &name.key) => return,

@@ -108,7 +108,7 @@ impl Session {
             match locks.hear(event)? {
                 Asked::Look(question) => locks.present(question),
                 Asked::End => return Err(CloseReason::Killed),
-                Asked::Nothing | Asked::Read | Asked::GiveBack => {}
+                Asked::Nothing | Asked::GiveBack => {}
             }
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::link::guard::LeaseGuard;
 use crate::engine::handle::Grant;
 use crate::lock::held::{Held, Release, Taken};
-use crate::lock::name::Key;
+use crate::lock::name::{Key, Name};
 use crate::types::ProxyId;
 
 /// Locks of an incarnation that is over cannot stand beside new ones.
@@ -20,6 +20,10 @@ pub(crate) struct Ledger {
     granted_by: Option<ProxyId>,
     /// Acquisitions of the command under way; `None`: it has also released what was held before it.
     taken: Option<Vec<Key>>,
+    /// Locks that the server holds for the session, and whose rows are not written yet.
+    without_row: Vec<Name>,
+    /// The server's locks of the session are to be read between two commands.
+    to_read: bool,
     /// Deadlocks that this session's waits were given up for, where the server counts them.
     deadlocks: u32,
     guard: Arc<LeaseGuard>,
@@ -29,7 +33,8 @@ impl Ledger {
     /// Of a session that holds nothing.
     pub(crate) fn new(guard: Arc<LeaseGuard>) -> Self {
         let (held, taken) = (Held::default(), None);
-        Self { held, granted_by: None, taken, deadlocks: 0, guard }
+        let without_row = Vec::new();
+        Self { held, granted_by: None, taken, without_row, to_read: false, deadlocks: 0, guard }
     }
 
     /// What is held.
@@ -54,6 +59,7 @@ impl Ledger {
         }
         self.granted_by = Some(grant.proxy);
         self.taken.iter_mut().for_each(|taken| taken.push(key.clone()));
+        self.without_row.retain(|name| name.key != key);
         self.held.grant(key, grant.token);
         self.guard.arm(grant.proxy);
         Ok(())
@@ -97,6 +103,42 @@ impl Ledger {
         self.held.uncount();
     }
 
+    /// The server holds a lock of this name for the session; its row is not written yet.
+    pub(crate) fn keep_without_row(&mut self, name: Name) {
+        self.without_row.retain(|known| known.key != name.key);
+        self.without_row.push(name);
+    }
+
+    /// Locks of the session without a row.
+    pub(crate) fn without_row(&self) -> &[Name] {
+        &self.without_row
+    }
+
+    /// Of locks without a row the server still holds those that are `kept`.
+    pub(crate) fn keep_of_those_without_row(&mut self, kept: impl Fn(&Key) -> bool) {
+        self.without_row.retain(|name| kept(&name.key));
+    }
+
+    /// Whether the session has this lock, with a row or without.
+    pub(crate) fn has(&self, key: &Key) -> bool {
+        self.held.contains(key) || self.without_row.iter().any(|name| name.key == *key)
+    }
+
+    /// Whether the session has no lock, with a row or without.
+    pub(crate) fn holds_nothing(&self) -> bool {
+        self.held.is_empty() && self.without_row.is_empty()
+    }
+
+    /// The server's locks of the session are others than is known here.
+    pub(crate) fn ask_to_read(&mut self) {
+        self.to_read = true;
+    }
+
+    /// Whether they are to be read; once.
+    pub(crate) fn is_to_read(&mut self) -> bool {
+        std::mem::take(&mut self.to_read)
+    }
+
     /// Drops a lock that was released.
     pub(crate) fn forget(&mut self, key: &Key) {
         self.held.forget(key);
@@ -108,6 +150,7 @@ impl Ledger {
     /// Empties the ledger.
     pub(crate) fn take_all(&mut self) -> Taken {
         self.taken = None;
+        self.without_row.clear();
         self.guard.disarm();
         self.held.take_all()
     }

@@ -34,6 +34,8 @@ pub(crate) struct ScriptedLocks {
     pub(crate) gone: Vec<String>,
     pub(crate) cancelled: usize,
     pub(crate) trusts: bool,
+    /// Whether the server's own locks protect without rows.
+    pub(crate) protects: bool,
     pub(crate) draining: bool,
 }
 
@@ -59,6 +61,14 @@ impl Locks for ScriptedLocks {
 
     fn claim(&mut self, name: Name, owner: Arc<[u8]>, once: bool) -> Ticket {
         self.acquire(name, owner, once)
+    }
+
+    fn server_protects(&self) -> bool {
+        self.protects
+    }
+
+    fn keep_without_row(&mut self, name: Name) {
+        self.ledger.keep_without_row(name);
     }
 
     fn release_later(&mut self, locks: Vec<(Key, u64)>, _: ProxyId) {

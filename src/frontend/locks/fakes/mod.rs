@@ -140,6 +140,7 @@ impl Stage {
                 gone: Vec::new(),
                 cancelled: 0,
                 trusts: true,
+                protects: true,
                 draining: false,
             },
             view: ServerView::new(flavour, version, false),

@@ -1,0 +1,93 @@
+//! A renewal that fails while the lock tables can be read: during a backup, or on a server that is read-only
+//! (docs/adr/0037-standstill.md).
+
+use tokio::time::timeout;
+
+use super::Keeper;
+use crate::clock;
+use crate::engine::lease::incarnation::{GrantWait, Incarnation};
+use crate::store::connection::StoreError;
+use crate::store::identity::same_run;
+
+impl Keeper {
+    /// The lease was renewed: whether the server's own locks would protect without rows.
+    pub(super) fn note_written(&mut self) {
+        let waits = self.incarnation.as_ref().is_none_or(|mine| mine.wait != GrantWait::Over);
+        self.lease.set_server_protects(self.native && !waits && !self.others.by_rows);
+        let again = self.access.metrics.store_unwritable.get() != 0;
+        self.set_unwritable(None);
+        if again {
+            tracing::info!("the lock tables can be written again");
+        }
+    }
+
+    /// The lease was not renewed, by this error. A reading says what still holds.
+    pub(super) async fn read_instead(&mut self, error: &StoreError) {
+        let elsewhere = self.lease.obstacle().is_some();
+        let Some(mine) = self.incarnation.clone().filter(|_| !elsewhere) else {
+            return self.set_unwritable(None);
+        };
+        // As long as a beat may take.
+        let limit = self.terms.ttl / 4;
+        let read = timeout(limit, self.read_standstill(&mine, error)).await;
+        let read = read.unwrap_or_else(|_| {
+            self.reader.drop_connection();
+            Err(StoreError::Silent(limit))
+        });
+        self.reader.judge(&read);
+        // Without an answer, what was read last is the last that is known: the lease runs on from there.
+        let Ok(why) = read else { return };
+        if let Some(why) = why.as_ref().filter(|_| self.lease.unwritable().is_none()) {
+            let protected = self.lease.server_protects();
+            tracing::warn!(why, protected, "the lock tables cannot be written, but read");
+        }
+        self.set_unwritable(why);
+    }
+
+    fn set_unwritable(&self, why: Option<String>) {
+        self.access.metrics.store_unwritable.set(i64::from(why.is_some()));
+        self.lease.set_unwritable(why);
+    }
+
+    /// Why the tables cannot be written, if nobody has revoked the incarnation, nor can another server be the primary. Where
+    /// all proxies take the server's own locks, the lease goes on as by a renewal: none passes to another session by
+    /// its row alone.
+    async fn read_standstill(
+        &mut self,
+        mine: &Incarnation,
+        error: &StoreError,
+    ) -> Result<Option<String>, StoreError> {
+        let schema = self.access.url.schema.clone();
+        let alone = self.access.writer.servers().len() <= 1;
+        let conn = self.reader.get().await?;
+        if !same_run(conn.started(), mine.run) {
+            return Ok(None);
+        }
+        let sent = clock::now();
+        let read = conn.read_standstill(&schema).await?;
+        // A read-only server may be a former primary.
+        if read.read_only && (!alone || conn.has_peers().await?) {
+            return Ok(None);
+        }
+        let why = match conn.read_lock_holder().await? {
+            _ if read.read_only => "the server is read-only".to_owned(),
+            Some(id) => format!("connection {id} of the server holds the global read lock"),
+            None => error.to_string(),
+        };
+        self.server.judge(&read.meta)?;
+        if read.meta.epoch != mine.epoch || !read.has(mine.id, &mine.versions) {
+            return Ok(None);
+        }
+        let others = read.others(mine.id);
+        let protects = self.native && mine.wait == GrantWait::Over && !others.by_rows;
+        self.know_others(others);
+        self.lease.set_server_protects(protects);
+        if protects {
+            self.lease.renewed(sent, self.terms.deadline(sent), self.terms.jeopardy(sent));
+            self.suspension.resume();
+        } else {
+            self.suspension.prolong(sent);
+        }
+        Ok(Some(why))
+    }
+}

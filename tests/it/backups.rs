@@ -1,0 +1,192 @@
+//! Backups and read-only minutes: for longer than three leases nobody can write to the lock tables.
+
+use std::time::{Duration, Instant};
+
+use crate::own_server::{OwnServer, flavour_of};
+use crate::proxy::{Proxy, fresh_schema};
+use crate::script::{Flavour, Server};
+use crate::session::Session;
+use crate::stage::{eventually, on_both};
+
+on_both! {
+    a_read_lock_disturbs_no_session_in_coexist
+    a_server_that_is_read_only_disturbs_no_session_in_coexist
+    with_a_durable_proxy_a_lock_without_a_row_is_refused
+    a_durable_session_releases_a_lock_during_a_backup
+    a_read_lock_costs_no_durable_session_its_locks
+}
+
+pub(crate) const LEASE: [&str; 2] = ["--lease", "5s"];
+const COEXIST: [&str; 2] = ["--mode", "coexist"];
+const THREE_LEASES: Duration = Duration::from_secs(15);
+
+/// What keeps the lock tables from being written, and what ends that.
+type Stop = (&'static str, &'static str);
+
+const READ_LOCK: Stop = ("FLUSH TABLES WITH READ LOCK", "UNLOCK TABLES");
+
+fn read_only(server: &Server) -> Stop {
+    match flavour_of(server) {
+        Flavour::MySql => ("SET GLOBAL super_read_only=1", "SET GLOBAL read_only=0"),
+        Flavour::MariaDb => ("SET GLOBAL read_only=1", "SET GLOBAL read_only=0"),
+    }
+}
+
+/// A server, and a URL of its lock tables with an account that `read_only` binds.
+fn start(server: &Server) -> (OwnServer, String, String) {
+    let own = OwnServer::start(flavour_of(server), &[]);
+    let mut root = own.server.root();
+    let schema = fresh_schema();
+    root.run("CREATE USER keeper@'%' IDENTIFIED BY 'keeper'");
+    root.run(&format!(
+        "GRANT SELECT,INSERT,UPDATE,DELETE,CREATE,CREATE VIEW,ALTER ON {schema}.* TO keeper@'%'"
+    ));
+    root.run("GRANT PROCESS ON *.* TO keeper@'%'");
+    if flavour_of(server) == Flavour::MySql {
+        root.run("GRANT CONNECTION_ADMIN ON *.* TO keeper@'%'");
+        root.run("GRANT SELECT ON performance_schema.* TO keeper@'%'");
+    } else {
+        root.run("GRANT CONNECTION ADMIN ON *.* TO keeper@'%'");
+    }
+    own.server.warm_up("keeper", "keeper");
+    let url = own.server.url.replace("root:rootpw@", "keeper:keeper@");
+    (own, url, schema)
+}
+
+fn proxy(url: &str, schema: &str, mode: &[&str]) -> Proxy {
+    let proxy = Proxy::start_on(url, schema, &[mode, &LEASE].concat());
+    eventually("it grants", || (proxy.metric("lockstead_lease_good") >= 1.0).then_some(()));
+    proxy
+}
+
+/// The connection that the row of a lock names, if it is held.
+fn holder(server: &Server, schema: &str, name: &str) -> Option<u64> {
+    let sql = format!("SELECT conn FROM {schema}.locks WHERE k='L{name}' AND holder<>0");
+    server.root().column(&sql).first().map(|conn| conn.parse().expect("a number"))
+}
+
+fn a_read_lock_disturbs_no_session_in_coexist(server: &Server) {
+    disturbs_nobody(server, READ_LOCK);
+}
+
+fn a_server_that_is_read_only_disturbs_no_session_in_coexist(server: &Server) {
+    disturbs_nobody(server, read_only(server));
+}
+
+fn disturbs_nobody(server: &Server, (stop, go_on): Stop) {
+    let (own, url, schema) = start(server);
+    let [one, two] = [0, 1].map(|_| proxy(&url, &schema, &COEXIST));
+    let known = || one.metric("lockstead_live_peers") >= 1.0;
+    eventually("the proxies see each other", || known().then_some(()));
+    let mut busy = Session::at(one.port);
+    let mut other = Session::at(two.port);
+    busy.lock("before");
+    other.lock("of the other");
+    let mut backup = own.server.root();
+    backup.run(stop);
+    let began = Instant::now();
+    let mut turns = 0;
+    while began.elapsed() < THREE_LEASES || turns < 3 {
+        let name = format!("turn {turns}");
+        busy.lock(&name);
+        assert_eq!(other.value(&format!("SELECT GET_LOCK('{name}',0)")).as_deref(), Some("0"));
+        assert_eq!(busy.value("SELECT 7").as_deref(), Some("7"));
+        busy.unlock(&name);
+        other.lock(&name);
+        other.unlock(&name);
+        turns += 1;
+    }
+    busy.lock("new");
+    busy.unlock("before");
+    assert_eq!(holder(&own.server, &schema, "before"), Some(busy.id()), "it could be written");
+    assert_eq!(holder(&own.server, &schema, "new"), None, "it could be written");
+    eventually("that is shown", || (one.metric("lockstead_store_unwritable") >= 1.0).then_some(()));
+    assert!(one.metric("lockstead_claims_total{result=\"native\"}") >= 1.0);
+    assert!(one.metric("lockstead_lease_good") >= 1.0, "it grants");
+    assert!(one.page("/readyz").contains("200"), "{}", one.page("/readyz"));
+    assert!(one.page("/api/v1/status").contains("cannot be written"));
+    backup.run(go_on);
+    let rows = |name: &str| holder(&own.server, &schema, name);
+    eventually("its row is written", || (rows("new") == Some(busy.id())).then_some(()));
+    eventually("its row is free", || rows("before").is_none().then_some(()));
+    assert_eq!(rows("of the other"), Some(other.id()));
+    for proxy in [&one, &two] {
+        let good = || proxy.metric("lockstead_store_unwritable") < 1.0;
+        eventually("that is over", || good().then_some(()));
+        assert!(proxy.metric("lockstead_fenced_sessions_total") < 1.0);
+        assert!(proxy.metric("lockstead_takeovers_total") < 1.0);
+        assert!(proxy.log().contains("the lock tables cannot be written"), "{}", proxy.log());
+    }
+    busy.unlock("new");
+    other.unlock("of the other");
+}
+
+/// A durable proxy would grant it by its row.
+fn with_a_durable_proxy_a_lock_without_a_row_is_refused(server: &Server) {
+    let (own, url, schema) = start(server);
+    let native = proxy(&url, &schema, &COEXIST);
+    let _rows = proxy(&url, &schema, &["--mode", "durable"]);
+    let known = || native.metric("lockstead_live_peers") >= 1.0;
+    eventually("the proxies see each other", || known().then_some(()));
+    let mut a = Session::at(native.port);
+    let mut backup = own.server.root();
+    backup.run(READ_LOCK.0);
+    let refused = a.client.query(b"SELECT GET_LOCK('k',0)");
+    assert_eq!(refused.error(), Some(1105));
+    backup.run("DO 1");
+    assert_eq!(backup.column("SELECT IS_FREE_LOCK('k')"), ["1"], "given back");
+    backup.run(READ_LOCK.1);
+    a.lock("k");
+}
+
+fn a_read_lock_costs_no_durable_session_its_locks(server: &Server) {
+    let own = OwnServer::start(flavour_of(server), &[]);
+    let proxy = Proxy::start(&own.server.url, &["--mode", "durable", LEASE[0], LEASE[1]]);
+    waits_for_the_backup(&own.server, &proxy, || Session::at(proxy.port));
+}
+
+/// Sessions at a durable proxy with [`LEASE`], during a read lock for four leases.
+pub(crate) fn waits_for_the_backup(server: &Server, proxy: &Proxy, at: impl Fn() -> Session) {
+    let [mut holder, mut other, mut releases] = [at(), at(), at()];
+    holder.lock("kept");
+    releases.lock("released");
+    let mut backup = server.root();
+    backup.run(READ_LOCK.0);
+    let began = Instant::now();
+    // Its lease may be over already on a slow machine: then the answer comes after the backup.
+    releases.send("SELECT RELEASE_LOCK('released')");
+    let unwritable = || proxy.metric("lockstead_store_unwritable") >= 1.0;
+    eventually("that is noticed", || unwritable().then_some(()));
+    let refused = other.client.query(b"SELECT GET_LOCK('free',0)");
+    assert_eq!(refused.error(), Some(1105));
+    let refused = other.client.query(b"SELECT GET_LOCK('free',1)");
+    assert_eq!(refused.error(), Some(1105));
+    holder.send("SELECT IS_USED_LOCK('kept')");
+    // Three, and the one before the suspension.
+    let four_leases = THREE_LEASES + Duration::from_secs(5);
+    eventually("four leases have passed", || (began.elapsed() >= four_leases).then_some(()));
+    assert!(proxy.metric("lockstead_fenced_sessions_total") < 1.0, "{}", proxy.log());
+    backup.run(READ_LOCK.1);
+    assert_eq!(holder.reply(), Some(holder.id().to_string()));
+    assert_eq!(releases.reply().as_deref(), Some("1"));
+    eventually("the lock is free", || other.is_free("released").then_some(()));
+    other.lock("free");
+    assert_eq!(other.value("SELECT GET_LOCK('kept',0)").as_deref(), Some("0"));
+    holder.unlock("kept");
+    assert!(proxy.metric("lockstead_fenced_sessions_total") < 1.0);
+}
+
+/// Before its lease is over.
+fn a_durable_session_releases_a_lock_during_a_backup(server: &Server) {
+    let own = OwnServer::start(flavour_of(server), &[]);
+    let proxy = Proxy::start(&own.server.url, &["--mode", "durable", "--lease", "10m"]);
+    let [mut holder, mut other] = [0, 1].map(|_| Session::at(proxy.port));
+    holder.lock("k");
+    let mut backup = own.server.root();
+    backup.run(READ_LOCK.0);
+    holder.unlock("k");
+    assert_eq!(holder.value("SELECT 7").as_deref(), Some("7"));
+    other.send("SELECT GET_LOCK('k',600)");
+    backup.run(READ_LOCK.1);
+    other.gets_it();
+}
