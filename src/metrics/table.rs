@@ -141,9 +141,8 @@ metrics! {
     pub native_reads: IntCounter = counter(
         "native_reads_total", "Times that the server was asked which of its own locks a session holds, because a statement's text does not tell."
     );
-    pub native_reads_failed: IntCounter = counter(
-        "native_reads_failed_total", "Times that the server's own locks of a session could not be read."
-    );
+    pub native_reads_failed: IntCounter =
+        counter("native_reads_failed_total", "Failed readings of the server's own locks of a session.");
 
     // Locks and waits.
     pub wait_seconds: Histogram = histogram(
@@ -293,12 +292,10 @@ metrics! {
     pub held_statements: IntGauge =
         gauge("held_statements", "Statements that wait for a planned switch now.");
     pub writer_rivals: IntGauge = gauge("writer_rivals", "Other servers that take writes too.");
-    pub store_up: IntGauge = gauge(
-        "store_up", "1 if the last renewal of the lease, or registration, succeeded."
-    );
-    pub store_unwritable: IntGauge = gauge(
-        "store_unwritable", "1 while the lock tables can be read, but not written."
-    );
+    pub store_up: IntGauge =
+        gauge("store_up", "1 if the last renewal of the lease, or registration, succeeded.");
+    pub store_unwritable: IntGauge =
+        gauge("store_unwritable", "1 while the lock tables can be read, not written.");
     pub store_foreign: IntGaugeVec = gauge_vec(
         "store_foreign",
         "1 while the server that answers is not the one whose locks are kept, has an earlier epoch, or may not be that of the sessions.",

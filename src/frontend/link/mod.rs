@@ -3,6 +3,7 @@
 //! The client receives the server's bytes unchanged, and the server the client's, unless the session says
 //! otherwise. Nothing in the frontend waits for a socket but [`Link::next`].
 
+pub(super) mod arrival;
 pub(super) mod close_reason;
 pub(super) mod guard;
 pub(super) mod input;
@@ -24,7 +25,7 @@ mod large_packets;
 pub(super) mod loss;
 mod making_way;
 mod outgoing;
-pub(super) mod pooled;
+mod pooled;
 mod presence;
 mod server_side;
 mod statements;

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::super::link::arrival::Arrival;
 use super::super::link::close_reason::CloseReason;
 use super::super::link::pending::{Recipient, Skipped};
-use super::super::link::pooled::Arrival;
 use super::super::link::reply::Keep;
 use super::super::link::reply::Reply;
 use super::super::link::{Interest, Link, LinkEvent};

@@ -10,8 +10,8 @@ use super::visible_wait::{
     GateStep, VisibleWait, WaitStatement, Waited, hear_gate, leave_gate, wait_at,
 };
 use crate::engine::handle::{Acquired, SessionEvent, Ticket};
+use crate::frontend::link::arrival::Arrival;
 use crate::frontend::link::close_reason::CloseReason;
-use crate::frontend::link::pooled::Arrival;
 use crate::frontend::link::{Interest, LinkEvent};
 use crate::lock::codes;
 use crate::lock::name::{Key, Name};

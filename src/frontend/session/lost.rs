@@ -71,10 +71,7 @@ impl Session {
     }
 
     /// The connection that has ended, after the server works for it no more; or why the session ends.
-    async fn lost(
-        &mut self,
-        until: Instant,
-    ) -> Result<Result<LostBackend, WhyEnds>, CloseReason> {
+    async fn lost(&mut self, until: Instant) -> Result<Result<LostBackend, WhyEnds>, CloseReason> {
         let lost = match self.phase {
             Phase::Relaying | Phase::Parked | Phase::Bringing(_) | Phase::Answering => {
                 self.link.judge_loss()

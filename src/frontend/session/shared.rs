@@ -6,8 +6,8 @@ use tokio::time::Instant;
 
 use super::Session;
 use crate::engine::handle::SessionEvent;
+use crate::frontend::link::arrival::Arrival;
 use crate::frontend::link::close_reason::CloseReason;
-use crate::frontend::link::pooled::Arrival;
 use crate::frontend::locks::call_context::text_start;
 use crate::frontend::locks::owner::{Asked, Locks};
 use crate::frontend::pooling::lost::is_rollback;

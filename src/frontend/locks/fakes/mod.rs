@@ -109,8 +109,7 @@ impl Stage {
             commands,
         };
         let lease = Arc::new(Lease::of(PROXY));
-        let (peer, opened) = (Peer(None), Duration::ZERO);
-        let backend = BackendId(CONNECTION);
+        let (peer, opened, backend) = (Peer(None), Duration::ZERO, BackendId(CONNECTION));
         let ids =
             SessionIds { connection: backend.as_session(), backend: CurrentBackend::of(backend) };
         let owner = (b"app@localhost"[..].into(), UserName::of_login(b"app", None, flavour));

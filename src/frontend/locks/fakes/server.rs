@@ -8,9 +8,9 @@ use tokio::time::Instant;
 
 use super::super::server::{Server, Task};
 use crate::backend::pool::PoolKey;
+use crate::frontend::link::arrival::Arrival;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::pending::{Recipient, Skipped};
-use crate::frontend::link::pooled::Arrival;
 use crate::frontend::link::reply::Keep;
 use crate::frontend::link::reply::Reply;
 use crate::frontend::link::{Interest, LinkEvent};

@@ -1,0 +1,146 @@
+//! A session that shares connections gets one, when it needs one.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+
+use super::close_reason::CloseReason;
+use super::{Interest, Link, LinkEvent};
+use crate::backend::connection::{Backend, DetachedBackend};
+use crate::backend::greeted::GreetError;
+use crate::backend::pool::{Lent, PoolTurn, Wish};
+use crate::frontend::pooling::open::open_as;
+use crate::frontend::pooling::restore::Restored;
+use crate::frontend::shared::context::Context;
+
+/// The result of a session's wish for a connection.
+#[derive(Debug)]
+pub(crate) enum Arrival {
+    /// It has one, with its state on it.
+    Here,
+    /// There was none in time.
+    TooLate,
+    /// None can be opened: why.
+    Refused(String),
+}
+
+/// Why the session has not gone on.
+const UNCOMPARED: &str =
+    "the rows of the session's locks were not compared after a restart of the server";
+/// How often it is looked whether there is a writer.
+const LEAST_WAIT: Duration = Duration::from_millis(100);
+
+impl Arrival {
+    /// No connection was free in time, or no writer was known.
+    fn too_late(context: &Context) -> Self {
+        let waited = context.config.writer_wait;
+        let no_writer = |why| Self::Refused(GreetError::NoWriter { waited, why }.to_string());
+        context.reach.writer().problem().map_or(Self::TooLate, no_writer)
+    }
+}
+
+impl Link {
+    /// Gets a connection with the session's state on it.
+    pub(crate) async fn arrive(&mut self, context: &Context) -> Result<Arrival, CloseReason> {
+        if self.server.is_there() {
+            return Ok(Arrival::Here);
+        }
+        self.until_let_go(&context.switchover).await?;
+        let began = Instant::now();
+        let mut until = began + context.config.pooling.wait;
+        // Without a writer nobody gets a connection, and more of them would not help.
+        let last = until.max(began + context.config.writer_wait);
+        loop {
+            let Some(lent) = self.turn(context, &mut until, last).await? else {
+                return Ok(Arrival::too_late(context));
+            };
+            let mut backend = match lent {
+                Lent::Open(backend) => match self.take_over(*backend) {
+                    Some(backend) => backend,
+                    // It has ended meanwhile.
+                    None => continue,
+                },
+                Lent::New(permit) => {
+                    let Some(seat) = &self.seat else { return Ok(Arrival::TooLate) };
+                    let opening = seat.opening(last);
+                    match open_as(context, &opening, self.capabilities, permit).await {
+                        Ok(backend) => backend,
+                        Err(why) => return Ok(Arrival::Refused(why)),
+                    }
+                }
+            };
+            let Some(seat) = &mut self.seat else { return Ok(Arrival::TooLate) };
+            let to = backend.to();
+            seat.current.set(backend.id(), backend.run(), Some(to.clone()));
+            if to.is_left() {
+                // Nobody will tell that of a connection that is new.
+                seat.leaves_connection();
+                continue;
+            }
+            seat.take_hold();
+            seat.idle_end = None;
+            backend.number_statements(seat.statement_numbers());
+            self.server.put(backend);
+            match self.restore().await {
+                Ok(Restored::Done) => match self.until_held(last).await {
+                    Ok(true) => return Ok(Arrival::Here),
+                    Ok(false) => {
+                        self.lose_server();
+                        let waited = context.config.writer_wait;
+                        return Ok(Arrival::Refused(format!(
+                            "for {waited:?} (writer_wait) {UNCOMPARED}"
+                        )));
+                    }
+                    Err(CloseReason::ServerGone) => self.lose_server(),
+                    Err(end) => return Err(end),
+                },
+                // Names without a schema would be found there.
+                Ok(Restored::InAnotherSchema) => self.leave_for_good(),
+                Ok(Restored::Refused(why)) => {
+                    self.lose_server();
+                    return Ok(Arrival::Refused(why));
+                }
+                Err(CloseReason::ServerGone) => self.lose_server(),
+                Err(end) => return Err(end),
+            }
+        }
+    }
+
+    fn take_over(&self, backend: DetachedBackend) -> Option<Backend> {
+        let lives =
+            backend.is_quiet() && backend.tag() == self.guard.incarnation() && !backend.is_left();
+        if lives { backend.attach(self.capabilities).ok() } else { None }
+    }
+
+    /// A connection, or leave to open one, when it is this session's turn. `None`: not in time, which is `until`, and as long
+    /// as no writer is known, `last`.
+    async fn turn(
+        &mut self,
+        context: &Context,
+        until: &mut Instant,
+        last: Instant,
+    ) -> Result<Option<Lent>, CloseReason> {
+        let Some(seat) = &self.seat else { return Ok(None) };
+        // It is not known which state another login sets.
+        let wish = Wish { schemaless: !seat.state.is_in_schema(), fresh: seat.doubts.login };
+        let mut later = match seat.pool.take(&seat.key, wish, &seat.state) {
+            PoolTurn::Now(lent) => return Ok(Some(lent)),
+            PoolTurn::Later(later) => later,
+        };
+        loop {
+            tokio::select! {
+                biased;
+                lent = &mut later => return Ok(lent.ok()),
+                () = sleep_until(*until) => {
+                    if *until >= last || context.reach.writer().problem().is_none() {
+                        return Ok(None);
+                    }
+                    *until = last.min(*until + context.config.pooling.wait.max(LEAST_WAIT));
+                }
+                event = self.next(Interest::Ahead) => if event? == LinkEvent::Client {
+                    self.read_ahead()?;
+                },
+            }
+        }
+    }
+}
