@@ -16,7 +16,8 @@
 #         of a rollback does not, and the others get one that says that it is unknown
 # backlog  SIGKILL of the writer, while the others have still to apply 5,000 transactions
 #
-# A client of one proxy has the lock, a rival of the other one tries to get it all the time: it must never get it while the first one
+# At a SIGKILL another client holds a lock, which works without pauses and is in a state that its login did not leave: it
+# keeps both. A client of one proxy has the lock, a rival of the other one tries to get it all the time: it must never get it while the first one
 # has it, and gets it after the release. The figures are of this machine. --timeline
 # adds the log of the holder's proxy, --figures a line to a file for each planned switch and each SIGKILL: seconds until writes, and from then on
 # until the rival's first answer, the holder's, and another lock. The program is built unless LOCKSTEAD_BIN names one.
@@ -117,12 +118,14 @@ keep() {
   local what=$1 began first held at
   shift
   begin_contest
+  [ "$what" != SIGKILL ] || begin_busy
   group newcomer_after
   pass_on "$@"
   waited 90 'another lock is granted' cat_granted >/dev/null
   first=$(resumed "$began")
   at=$(waited 30 'the rival is answered again' answered "$first")
   still_mine
+  [ "$what" != SIGKILL ] || still_busy
   say "  $what: writes after $(since "$began" "$first"); from then on: the rival's first answer $(since "$first" "$at"), the holder's $(since "$first" "$held"), another lock $(since "$first" "$(cat "$tmp/granted")"); mode $(mode)"
   [ -z "$figures" ] || printf '%s\t%s\t%s\t%s\n' "$(seconds "$began" "$first")" "$(seconds "$first" "$at")" \
     "$(seconds "$first" "$held")" "$(seconds "$first" "$(cat "$tmp/granted")")" >>"$figures"
@@ -143,7 +146,7 @@ pass_on() {
   [ ! -e "$folder/lost-at" ] || began=$(cat "$folder/lost-at")
   deadline=$((SECONDS + 90))
   until [ "$(mine)" = mine ] && [ "$(of 4 lockstead_epoch)" != "$epoch" ]; do
-    [ $SECONDS -lt $deadline ] || die "$what: the holder does not go on: $(tail -n 3 "$tmp/holder.out")"
+    [ $SECONDS -lt $deadline ] || die "$what: the holder does not go on: $(tail -n 3 "$tmp/holder.out"; ended)"
     sleep 0.1
   done
   held=$(now)
@@ -154,12 +157,48 @@ still_mine() {
   [ "$(mine)" = mine ] || die "$what: the lock should be held still"
 }
 
+# A client that sets its character set, holds a lock, has an insert id, and then goes on and on.
+busy() {
+  local c=CLIENT4
+  c=${!c}
+  {
+    printf '%s\n' 'SET NAMES latin1;' "SELECT GET_LOCK('busy', 5);" 'INSERT INTO rig.taken (node) VALUES (0);' 'SELECT LAST_INSERT_ID();'
+    while [ ! -e "$tmp/busy-over" ]; do printf '%s\n' 'SELECT 7;' && sleep 0.01; done
+    printf '%s\n' "SELECT IF(IS_USED_LOCK('busy') = CONNECTION_ID(), @@character_set_client, 'not mine');" 'SELECT LAST_INSERT_ID();'
+  } | "${c%% *}" --defaults-file="$tmp/app-4.cnf" --force --unbuffered --skip-reconnect -N -B >"$tmp/busy.out" 2>"$tmp/busy.err"
+}
+
+begin_busy() {
+  rm -f "$tmp/busy-over"
+  : >"$tmp/busy.out"
+  group busy
+  waited 20 'a client is busy' sed -n '5p' "$tmp/busy.out" >/dev/null
+}
+
+# What the holder's proxy says of sessions that it has ended.
+ended() { grep -E 'a session (ends|is closed)' "$tmp/proxy-$name-4.log" || tail -n 5 "$tmp/proxy-$name-4.log"; }
+
+# The busy client has its lock and its state, and has got one error at most.
+still_busy() {
+  local id
+  id=$(sed -n 2p "$tmp/busy.out")
+  : >"$tmp/busy-over"
+  waited 30 'the busy client has worked on' grep -E 'latin1|not mine' "$tmp/busy.out" >/dev/null || true
+  waited 5 'its insert id' awk '/latin1/ { getline; print }' "$tmp/busy.out" >/dev/null || true
+  [ "$(tail -n 2 "$tmp/busy.out" | paste -s -d ' ')" = "latin1 $id" ] ||
+    die "$what: the busy client has lost its lock or its state: $(tail -n 3 "$tmp/busy.out" "$tmp/busy.err"; ended)"
+  [ "$(grep -c '^ERROR' "$tmp/busy.err")" -le 1 ] || die "$what: the busy client has heard: $(cat "$tmp/busy.err")"
+  say "  $what: the busy client has its lock and its state; it has heard: $(grep -o '^ERROR [0-9]*' "$tmp/busy.err" || echo nothing)"
+}
+
 test_kept() {
   local what='SIGKILL, the lock is kept' began held at
   begin_contest
+  begin_busy
   pass_on topology crash
   at=$(waited 60 'the rival is refused again' answered "$held" '^0')
   still_mine
+  still_busy
   say "  $what: the holder goes on after $(since "$began" "$held"), the rival is refused after $(since "$began" "$at"); mode $(mode)"
   end_clients 2
 }

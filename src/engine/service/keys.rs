@@ -31,6 +31,11 @@ pub(super) struct Waiter {
 }
 
 impl Waiter {
+    /// Whether somebody waits for the answer.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.reply.as_ref().is_some_and(|reply| !reply.is_closed())
+    }
+
     /// Tells the outcome. Whether the session was still listening.
     pub(super) fn answer(&mut self, outcome: Acquired) -> bool {
         self.edge = None;

@@ -85,7 +85,9 @@ impl Service {
             let row = rows.get(key.as_bytes()).copied();
             let look = match (error.as_ref().or(obstacle.as_ref()), row) {
                 (Some(e), _) => Look::Failed(e.clone()),
-                (None, Some(r)) if self.is_held(r) && !self.is_servers(r) => {
+                (None, Some(r))
+                    if self.is_held(r) && !self.is_servers(r) && !self.is_nobodys(&key, r) =>
+                {
                     Look::Used(ConnectionId(r.conn))
                 }
                 (None, _) if self.lease.reign().grace_left().is_some() => {
@@ -121,6 +123,17 @@ impl Service {
     /// Whether sessions here ask the server itself about this lock, and not its row.
     fn is_servers(&self, row: &LockRow) -> bool {
         self.native.is_on && self.is_native_here(row)
+    }
+
+    /// Whether a row names this proxy for a grant of which no client knows, and none will be told: the client has got an error
+    /// while the outcome was unknown. The row goes back soon.
+    fn is_nobodys(&self, key: &Key, row: &LockRow) -> bool {
+        let mine = self.incarnation().is_some_and(|proxy| proxy.0 == row.holder);
+        let told = || {
+            let Some(state) = self.keys.get(key) else { return false };
+            state.held.is_some() || state.granting.as_ref().is_some_and(Waiter::is_awaited)
+        };
+        mine && !told()
     }
 
     fn is_held(&self, row: &LockRow) -> bool {
@@ -183,12 +196,12 @@ mod tests {
     use super::super::staged::{on_engine_thread, renew, service};
     use super::*;
     use crate::clock;
-    use crate::engine::messages::SessionEvent;
+    use crate::engine::messages::{Claim, SessionEvent};
     use crate::engine::service::keys::LocalHold;
     use crate::engine::shared::current_backend::CurrentBackend;
     use crate::engine::shared::lease::Lease;
     use crate::lock::name::plain;
-    use crate::types::Flavour;
+    use crate::types::{BackendId, Flavour};
 
     #[test]
     fn a_question_is_not_answered_by_a_read_from_before_it() {
@@ -213,6 +226,53 @@ mod tests {
                 result: Ok(Default::default()),
             });
             assert_eq!(late.try_recv(), Ok(Look::Free));
+        });
+    }
+
+    /// A client that got an error does not find the lock that it asked for in its own name.
+    #[test]
+    fn a_grant_that_no_client_is_told_of_is_not_reported() {
+        on_engine_thread(async {
+            for (leaves, expected) in [(true, Look::Free), (false, Look::Used(ConnectionId(2)))] {
+                let lease = Arc::new(Lease::default());
+                let mut service = service(&lease);
+                renew(&lease, clock::now() + Duration::from_mins(1));
+                lease.begin(ProxyId(7), Duration::ZERO);
+                let key = plain(b"k", Flavour::MariaDb).expect("valid").key;
+                let claim = Claim {
+                    name: plain(b"k", Flavour::MariaDb).expect("valid"),
+                    conn: ConnectionId(2),
+                    backend: CurrentBackend::of(BackendId(2)),
+                    owner: Arc::from(&b""[..]),
+                    once: false,
+                    holds: false,
+                    weight: 0,
+                    events: mpsc::unbounded_channel().0,
+                    native: false,
+                };
+                let (reply, outcome) = oneshot::channel();
+                service.acquire(1, claim, reply);
+                // At the store, and its outcome is not known.
+                service.dispatch();
+                let outcome = Some(outcome).filter(|_| !leaves);
+                let (asked, mut answer) = oneshot::channel();
+                service.looks.ask_again_for(key.clone(), asked);
+                service.dispatch_reads();
+                let row = LockRow {
+                    key: key.as_bytes().to_vec(),
+                    token: 101,
+                    holder: 7,
+                    grant: 1,
+                    conn: 2,
+                    want: 0,
+                    ticket: 0,
+                    run: 0,
+                };
+                let result = Ok((vec![row], HashSet::new()));
+                service.finish_read(FinishedRead { keys: vec![key.clone()], result });
+                assert_eq!(answer.try_recv(), Ok(expected));
+                drop(outcome);
+            }
         });
     }
 
