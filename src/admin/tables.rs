@@ -323,6 +323,17 @@ impl Control {
 }
 
 impl ClusterView {
+    /// What to do about commits that were sent though the locks of their session could not be checked.
+    pub fn unfenced(&self) -> Option<String> {
+        let denied = self.metrics.fenced_commits.with_label_values(&["denied"]).get();
+        (denied > 0).then(|| {
+            format!(
+                "{denied} COMMITs of sessions with locks were not fenced, since their accounts may not read the rows of their \
+                 locks: run lockstead grants --application USER@HOST for each account that the log names"
+            )
+        })
+    }
+
     /// `Ok` with its state if its clients are served as they should be; otherwise why not.
     pub fn health(&self) -> Result<&'static str, String> {
         let good = problem(self.engine.as_ref())?;

@@ -15,7 +15,7 @@ use crate::app::{StartError, inspect, others_are_whole, refuse_own, too_old};
 use crate::backend::greeted::{Greeted, connect};
 use crate::backend::own::{Credentials, Guard, leave, log_in};
 use crate::config::tls::{BackendMode, Offer, StoreTls};
-use crate::config::{Config, ListenerRole, Mode};
+use crate::config::{Config, FencedCommit, ListenerRole, Mode};
 use crate::engine::shared::reign::FailoverMode;
 use crate::frontend::shared::leg_options::Hops;
 use crate::net::certificate_dates;
@@ -37,6 +37,7 @@ const WRITER: &str = "writer";
 const REPLICAS: &str = "replicas";
 const FAILOVER: &str = "failover";
 const LENT: &str = "connection ids";
+const FENCED: &str = "fenced commit";
 const SAME: &str = "same server";
 
 pub(super) fn run(settings: SettingsArgs) -> ExitCode {
@@ -259,6 +260,7 @@ async fn store(config: &Config, listed: &Config, creates: bool, findings: &mut F
             Findings::fine("see sessions", state(sees));
             Findings::fine("kill sessions", state(readiness.rights.kill));
             readiness.warnings.iter().for_each(Findings::warn);
+            fences(config);
             if let Some(why) = &readiness.unchecked {
                 match config.mode {
                     Mode::Durable => findings.failed(SAME, why),
@@ -283,6 +285,24 @@ async fn store(config: &Config, listed: &Config, creates: bool, findings: &mut F
         }
         Err(e) => findings.failed("store", e),
     }
+}
+
+/// Whose commits are fenced. An account that cannot ask commits as it does without a fence.
+fn fences(config: &Config) {
+    if config.mode != Mode::Durable {
+        return;
+    }
+    let of = match config.fenced_commit {
+        FencedCommit::Off => return Findings::fine(FENCED, "off"),
+        FencedCommit::Explicit => "explicit",
+        FencedCommit::All => "all",
+    };
+    Findings::fine(
+        FENCED,
+        format_args!(
+            "{of}, for accounts with the right that `lockstead grants --application USER@HOST` prints"
+        ),
+    );
 }
 
 /// What a mode does with lock calls.

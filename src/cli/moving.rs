@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::ask::ask_at;
-use crate::config::{ClusterPlan, Config, HostPort, Mode, StoreUrl};
+use crate::config::{ClusterPlan, Config, FencedCommit, HostPort, Mode, StoreUrl};
 use crate::engine::io::gatekeeper::PREFIX;
 use crate::lock::name::{Key, shown};
 use crate::store::connection::{StoreConnection, StoreError};
@@ -18,6 +18,7 @@ const LIVE: u8 = 1;
 /// Metrics of a running proxy, with or without labels.
 const DIRECT: &str = "lockstead_direct_locks_seen_total";
 const NATIVE_ONLY: &str = "lockstead_native_only_statements_total";
+const FENCED: &str = "lockstead_fenced_commits_total";
 
 /// Something to know before the next step.
 #[derive(Debug, PartialEq, Eq)]
@@ -40,6 +41,13 @@ pub(super) async fn remarks(config: &Config, cluster: Option<&str>) -> Vec<Remar
         remarks.extend(unlisted.filter(|_| config.mode != Mode::Durable).map(not_listed));
         remarks.extend(taken_directly(&direct).filter(|_| config.mode == Mode::Durable));
         remarks.extend(mixed(config.mode, &proxies));
+    }
+    if let Some(socket) = &config.admin.socket
+        && config.mode == Mode::Durable
+        && config.fenced_commit != FencedCommit::Off
+        && let Ok(metrics) = ask_at(socket, "SHOW METRICS").await
+    {
+        remarks.extend(unfenced(&metrics.texts(), cluster));
     }
     if let Some(socket) = &config.admin.socket
         && let Some(seen) = MoveCounts::ask(socket, cluster).await
@@ -79,6 +87,17 @@ async fn look(config: &Config, store: &StoreUrl) -> Result<ServerSight, StoreErr
     let proxies = conn.overview_proxies(&store.schema, MOST).await.unwrap_or_default();
     conn.close().await;
     Ok(ServerSight { unlisted, direct, proxies })
+}
+
+/// Commits that were sent though the locks of their session could not be checked.
+fn unfenced(metrics: &[Vec<String>], cluster: Option<&str>) -> Option<Remark> {
+    let denied = counted(metrics, cluster, FENCED, "result=\"denied\"");
+    (denied > 0).then(|| Remark {
+        problem: true,
+        code: "unfenced",
+        text: format!("since its start the running proxy has sent {denied} COMMITs of sessions with locks without the question whether the locks are still theirs: their accounts may not read the rows"),
+        advice: "run the output of lockstead grants --application USER@HOST for each account that the log names, or set fenced_commit = \"off\" (docs/how-it-works.md)".to_owned(),
+    })
 }
 
 /// Locks that exclude nobody in mode durable.
@@ -163,6 +182,19 @@ struct MoveCounts {
     perhaps: u64,
 }
 
+/// The value of a metric in rows of SHOW METRICS, of the series with this label.
+fn counted(metrics: &[Vec<String>], cluster: Option<&str>, name: &str, with: &str) -> u64 {
+    let label = cluster.map(|name| format!("cluster=\"{name}\""));
+    let mine = |series: &str| {
+        let (metric, labels) = series.split_once('{').unwrap_or((series, ""));
+        metric == name
+            && labels.contains(with)
+            && label.as_ref().is_none_or(|label| labels.contains(label))
+    };
+    let row = metrics.iter().find(|row| row.first().is_some_and(|series| mine(series)));
+    row.and_then(|row| row.get(1)?.parse().ok()).unwrap_or_default()
+}
+
 impl MoveCounts {
     /// `None` if no proxy answers there, or it runs in another mode.
     async fn ask(socket: &Path, cluster: Option<&str>) -> Option<Self> {
@@ -181,17 +213,7 @@ impl MoveCounts {
 
     /// Reads rows of SHOW METRICS.
     fn of(metrics: &[Vec<String>], cluster: Option<&str>) -> Self {
-        let label = cluster.map(|name| format!("cluster=\"{name}\""));
-        let value = |name: &str, with: &str| {
-            let mine = |series: &str| {
-                let (metric, labels) = series.split_once('{').unwrap_or((series, ""));
-                metric == name
-                    && labels.contains(with)
-                    && label.as_ref().is_none_or(|label| labels.contains(label))
-            };
-            let row = metrics.iter().find(|row| row.first().is_some_and(|series| mine(series)));
-            row.and_then(|row| row.get(1)?.parse().ok()).unwrap_or_default()
-        };
+        let value = |name: &str, with: &str| counted(metrics, cluster, name, with);
         Self {
             direct: value(DIRECT, ""),
             native_only: value(NATIVE_ONLY, "takes_lock=\"yes\""),

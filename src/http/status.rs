@@ -42,6 +42,7 @@ impl PageStatus {
             json!({
                 "cluster": name,
                 "problem": cluster.health().err(),
+                "unfenced": cluster.unfenced(),
                 "stuck": cluster.engine.as_ref().map_or_else(Vec::new, warnings),
                 "observes": cluster.engine.is_none(),
                 "held": of(&locks, &name),

@@ -26,7 +26,7 @@ impl Metrics {
         }
         for (counters, values) in [
             (&self.sessions_closed, CLOSED),
-            (&self.store_errors, &["connect", "lost", "refused", "unwitnessed"]),
+            (&self.store_errors, &["connect", "lost", "refused", "unwitnessed", "unchecked"]),
             (&self.limits, LIMITS),
             (&self.rings, &["rung", "not_reached"]),
             (&self.deadlocks, &["here", "across"]),

@@ -311,6 +311,7 @@ pub fn store_account(flavour: Flavour, new: NewStoreAccount<'_>) -> String {
         sql.push_str(&give(&VIEWS, schema, account, "-- "));
     }
     sql.push_str(&give(&CREATE, schema, account, if creates { "" } else { "-- " }));
+    sql.push_str(&fencing_of_applications(schema));
     sql
 }
 
@@ -325,6 +326,16 @@ fn give(need: &Privilege, schema: &str, account: &Account, mark: &str) -> String
     };
     format!(
         "\n-- To {purpose}.\n-- Without it: {without}.\n{mark}GRANT {rights} ON {on} TO {account};\n"
+    )
+}
+
+/// What to run for each account of an application, as comments.
+fn fencing_of_applications(schema: &str) -> String {
+    format!(
+        "\n-- For the account of each application that takes locks, with mode = \"durable\": to ask, before a COMMIT,\n\
+         -- whether the session's locks are still its own. The tables must exist.\n\
+         -- Without it: its COMMITs are not fenced, though fenced_commit is on by default.\n\
+         -- GRANT SELECT (k,tok,holder) ON `{schema}`.locks TO 'application'@'host';\n"
     )
 }
 

@@ -14,6 +14,7 @@ use crate::proxy::{Proxy, fresh_schema};
 use crate::script::{Flavour, Server};
 use crate::session::{Session, account, first_value, until_busy};
 use crate::stage::{Database, eventually, on_both};
+use crate::windows::json;
 use crate::wire::capability::{DEFAULT, DEPRECATE_EOF};
 use crate::wire::{Account, End, Shape, render};
 
@@ -313,7 +314,9 @@ fn a_takeover_waits_for_a_commit_that_is_on_its_way(server: &Server) {
 
 fn an_account_without_the_right_commits_without_a_fence(server: &Server) {
     let table = Table::on(server);
-    let proxy = Proxy::start(&server.url, &[]);
+    let socket = std::env::temp_dir().join(fresh_schema());
+    let admin = format!("unix:{}", socket.display());
+    let proxy = Proxy::start(&server.url, &["--admin", &admin]);
     let user = fresh_schema().replace("lockstead_t", "lf_");
     let mut root = server.root();
     root.run(&format!("CREATE USER {user}@'%' IDENTIFIED BY 'pw'"));
@@ -330,6 +333,20 @@ fn an_account_without_the_right_commits_without_a_fence(server: &Server) {
     assert_eq!((commits(&proxy, "denied"), commits(&proxy, "fenced")), ("3".into(), "0".into()));
     let log = proxy.log();
     assert_eq!(log.matches("COMMITs of this account are not fenced").count(), 1, "{log}");
+    eventually("the page says what to do", || {
+        let status = json(proxy.http, "/api/v1/status");
+        let said = status["clusters"][0]["unfenced"].as_str()?.to_owned();
+        (said.starts_with("3 COMMITs") && said.contains("grants --application")).then_some(())
+    });
+    let place = ["--backend", &format!("127.0.0.1:{}", server.port), "--admin", &admin];
+    let rest = ["--store", &format!("{}{}", server.url, proxy.schema), "--state-dir", "off"];
+    for command in ["check", "doctor"] {
+        let said = text(&run(&[&[command], &place[..], &rest].concat()));
+        assert!(said.contains("has sent 3 COMMITs"), "{said}");
+        assert!(command == "doctor" || said.contains("fenced commit   explicit"), "{said}");
+    }
+    let said = text(&run(&["grants", "--flavour", "mysql"]));
+    assert!(said.contains("-- GRANT SELECT (k,tok,holder) ON `lockstead`.locks TO"), "{said}");
     // As documented, another account's.
     let other = format!("{user}2");
     root.run(&format!("CREATE USER {other}@'%' IDENTIFIED BY 'pw'"));

@@ -28,6 +28,7 @@ NOT_PROVOKED = {
     "LocksteadSessionsSuspended": "needs a session with a lock at a primary that hangs; tests/it/suspended.rs has that",
     "LocksteadOtherServer": "needs a second server in place of the first; tests/it/adopt.rs has that",
     "LocksteadSecondHolder": "needs a client that locks at the server; tests/it/moving.rs has one",
+    "LocksteadCommitsUnfenced": "needs an account without the right; tests/it/fenced_commit.rs has one",
     "LocksteadLocksStuck": "needs an account without a privilege; tests/it/stuck.rs has those",
     "LocksteadWaitsSlow": "needs ten minutes of waits",
     "LocksteadLockHeldTooLong": "needs an hour",

@@ -216,7 +216,7 @@ const show = (status) => {
   // Rows that were read before have their age, too.
   const old = status.seen_seconds_ago !== null;
   const age = old ? `Locks of other proxies are shown as they were ${duration(status.seen_seconds_ago)} ago.` : null;
-  const told = [cluster.problem, status.failed, age, ...cluster.stuck].filter((text) => text !== null);
+  const told = [cluster.problem, status.failed, age, cluster.unfenced, ...cluster.stuck].filter((text) => text !== null);
   by("notice").hidden = told.length === 0;
   put("notice", plain(told.join(" — ")));
   const servers = mine(status.backends);
