@@ -124,8 +124,8 @@ LOCKS = [
                             f"sum({rate('lock_calls_total', 'function=get_lock')})", "of GET_LOCK")],
               "percentunit", "Share of GET_LOCK calls whose timeout ended first: they answered 0.", steps(0.1, 0.5)),
         graph("Deadlocks", [(f"sum by (found) ({rate('deadlocks_total')})", "{{found}}")], "ops",
-              """Waits given up to end a circle of waits: found inside one proxy (here) or over several (across). The
-              application takes locks in different orders.""", steps(bad=1)),
+              """Waits given up to end a circle of waits: found inside one proxy (here), over several (across), or by the
+              server. The application takes locks in different orders.""", steps(bad=1)),
     ]),
     ("Waits", 8, [
         graph("Time of waits", quantiles("lock_wait_seconds"), "s",
@@ -161,7 +161,8 @@ LOCKS = [
     ("Outcomes", 8, [
         graph("GET_LOCK", [(f"sum by (outcome) ({rate('lock_calls_total', 'function=get_lock')})", "{{outcome}}")],
               "ops", """one: granted. zero: not free in time. null: an argument was. native: left to the server.
-              ended: KILL QUERY, a time limit or a deadlock. failed: the store did.""", stacked=True),
+              ended: KILL QUERY, a time limit or a deadlock. failed: the store did. untold: the response does not show
+              it.""", stacked=True),
         graph("Other functions",
               [(f"sum by (function, outcome) ({rate('lock_calls_total', 'function!=get_lock')}) > 0",
                 "{{function}}: {{outcome}}")],
@@ -195,15 +196,8 @@ LOCKS = [
               held; and failed attempts to read which locks a session holds."""),
     ]),
     ("Proxies that observe (mode = observe)", 8, [
-        graph("Calls seen", [(f"sum by (function, outcome) ({rate('observed_calls_total')})",
-                              "{{function}}: {{outcome}}")],
-              "ops", "Calls of the server's own lock functions, by outcome.", stacked=True),
         graph("Statements seen", [(f"sum by (verdict) ({rate('observed_statements_total')})", "{{verdict}}")], "ops",
               "Statements with lock calls, by what Lockstead would do with them.", stacked=True),
-        graph("Waits and holds seen", [
-            *((q, f"wait {legend}") for q, legend in quantiles("observed_wait_seconds")[::2]),
-            *((q, f"hold {legend}") for q, legend in quantiles("observed_hold_seconds")[::2]),
-        ], "s", "How long native locks were waited for and held.", steps(1, 10)),
         graph("Not seen", [
             (f"sum by (of) ({rate('observed_overflow_total')})", "without a place: {{of}}"),
             (f"sum by (reason) ({rate('observed_missed_total')})", "missed: {{reason}}"),

@@ -16,6 +16,7 @@ use crate::engine::handle::Engine;
 use crate::frontend::shared::digests::Digests;
 use crate::frontend::shared::live_config::InForce;
 use crate::frontend::shared::registry::Registry;
+use crate::frontend::shared::seen_locks::SeenLocks;
 use crate::frontend::shared::switchover::Switchover;
 use crate::metrics::Metrics;
 use crate::protocol::reply::ErrorReply;
@@ -36,6 +37,8 @@ pub struct ClusterView {
     pub reach: Reach,
     /// Statements with lock calls, counted by shape.
     pub digests: Digests,
+    /// What is shown of the locks of sessions.
+    pub seen: SeenLocks,
     /// Statements wait while a switchover is prepared.
     pub switchover: Switchover,
     /// Connections that sessions share, by where their clients connect.

@@ -5,12 +5,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::control::Control;
+use super::control::{ClusterView, Control};
 use super::table::{AdminTable, Cell, ColumnKind, MOST, SEEN};
 use crate::engine::handle::Engine;
 use crate::engine::io::last_known::{Old, is_like};
 use crate::engine::shared::snapshot::{EngineSnapshot, HoldInfo};
 use crate::frontend::shared::registry::SessionInfo;
+use crate::frontend::shared::seen_holds::SeenHold;
+use crate::lock::name::Key;
 use crate::protocol::reply::ErrorReply;
 use crate::store::overview::LockInfo;
 use crate::types::ConnectionId;
@@ -34,7 +36,14 @@ impl Control {
         ];
         let (mut rows, mut cut, mut old) = (Vec::new(), false, None);
         for cluster in self.clusters.iter() {
-            let Some(engine) = &cluster.engine else { continue };
+            let named = Cell::text(cluster.name.as_deref());
+            let waiting = cluster.waiting_for();
+            let Some(engine) = &cluster.engine else {
+                let seen = seen_locks(cluster, like, &waiting);
+                cut |= seen.len() > MOST;
+                rows.extend(seen.into_iter().take(MOST));
+                continue;
+            };
             let known = engine.known_locks(like).await?;
             let sight = engine.snapshot().await;
             let of_server = self.server_locks(cluster, engine, like, &known.rows);
@@ -45,21 +54,17 @@ impl Control {
                 self.complete(&mut locks, engine).await;
             }
             old = old.or(known.old);
-            let mut waiting: HashMap<&[u8], u64> = HashMap::new();
-            for wait in &sight.waiting {
-                *waiting.entry(wait.key.as_bytes()).or_default() += 1;
-            }
-            let waiters = |key: &[u8]| waiting.get(key).copied().unwrap_or_default();
-            let named = Cell::text(cluster.name.as_deref());
+            let waiters = |key: Option<&Key>| key.and_then(|key| waiting.get(key)).copied();
+            let waiters = |key: Option<&Key>| waiters(key).unwrap_or_default();
             let with_row = locks.into_iter().map(|seen| {
-                let waiters = waiters(&seen.lock.key);
+                let waiters = waiters(Key::from_row(&seen.lock.key).as_ref());
                 seen.cells(named.clone(), waiters)
             });
             rows.extend(with_row);
             let address =
                 if of_server.iter().any(|lock| lock.here) { address(engine).await } else { None };
             let without = of_server.into_iter().map(|lock| {
-                let waiters = waiters(lock.key.as_bytes());
+                let waiters = waiters(Some(&lock.key));
                 lock.cells(named.clone(), address.as_deref(), waiters)
             });
             rows.extend(without);
@@ -79,6 +84,35 @@ impl Control {
             (lock.owner, lock.proxy) = (owner.unwrap_or_default(), address.clone());
         }
     }
+}
+
+/// The locks that the sessions of a proxy without rows were seen to take.
+fn seen_locks(
+    cluster: &ClusterView,
+    like: Option<&str>,
+    waiting: &HashMap<Key, u64>,
+) -> Vec<Vec<Cell>> {
+    let waiting: HashMap<String, u64> = waiting.iter().map(|(key, n)| (key.shown(), *n)).collect();
+    let mut held = cluster.seen.holds.all();
+    held.retain(|hold| like.is_none_or(|pattern| is_like(&hold.name, pattern)));
+    held.sort_by(|a, b| a.name.cmp(&b.name));
+    let cells = |hold: &SeenHold| {
+        vec![
+            Cell::text(cluster.name.as_deref()),
+            Cell::Text(hold.name.to_string()),
+            Cell::Text("server".to_owned()),
+            Cell::Null,
+            Cell::Null,
+            Cell::Null,
+            Cell::Number(hold.conn.0),
+            Cell::bytes(&hold.owner),
+            Cell::Null,
+            Cell::Seconds(hold.held.as_secs_f64()),
+            Cell::Number(waiting.get(&*hold.name).copied().unwrap_or_default()),
+            Cell::Null,
+        ]
+    };
+    held.iter().map(cells).collect()
 }
 
 /// The address where this proxy listens.

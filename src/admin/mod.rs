@@ -26,6 +26,7 @@ mod switchover;
 mod table;
 mod tables;
 mod upgrade;
+mod waits;
 
 pub use control::{ClusterView, Control, Reloaded, Replaced, UpgradeRequest};
 pub use entrance::{Entrance, serve};

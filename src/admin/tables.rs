@@ -1,7 +1,5 @@
 //! The tables that administrators are shown.
 
-use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::control::{ClusterView, Control};
@@ -11,93 +9,11 @@ use crate::clock;
 use crate::engine::handle::Engine;
 use crate::engine::shared::reign::{Failover, FailoverMode};
 use crate::frontend::shared::digests::Digest;
-use crate::frontend::shared::registry::SessionInfo;
 use crate::metrics::Metrics;
 use crate::protocol::reply::ErrorReply;
 use crate::store::overview::ProxyInfo;
-use crate::types::ConnectionId;
 
 impl Control {
-    /// Sessions of this proxy that wait for a lock, the longest wait first.
-    pub async fn waiters(&self) -> AdminTable {
-        const COLUMNS: &[(&str, ColumnKind)] = &[
-            ("cluster", ColumnKind::Text),
-            ("name", ColumnKind::Text),
-            ("connection_id", ColumnKind::Number),
-            ("owner", ColumnKind::Text),
-            ("waited_seconds", ColumnKind::Fraction),
-            ("place", ColumnKind::Number),
-            ("holder_here", ColumnKind::Number),
-        ];
-        let (mut rows, mut cut) = (Vec::new(), false);
-        for (cluster, engine) in self.engines() {
-            let mut waiting = engine.snapshot().await.waiting;
-            waiting.sort_by_key(|w| std::cmp::Reverse(w.waited));
-            cut |= waiting.len() > MOST;
-            rows.extend(waiting.into_iter().take(MOST).map(|w| {
-                vec![
-                    cluster.clone(),
-                    Cell::name(&w.name),
-                    Cell::Number(w.conn.0),
-                    Cell::bytes(&w.owner),
-                    Cell::Seconds(w.waited.as_secs_f64()),
-                    Cell::Number(w.place as u64),
-                    w.holder.map_or(Cell::Null, |conn| Cell::Number(conn.0)),
-                ]
-            }));
-        }
-        AdminTable { columns: COLUMNS, cut, old: None, rows }
-    }
-
-    /// Sessions of this proxy.
-    pub async fn sessions(&self) -> AdminTable {
-        const COLUMNS: &[(&str, ColumnKind)] = &[
-            ("cluster", ColumnKind::Text),
-            ("connection_id", ColumnKind::Number),
-            ("owner", ColumnKind::Text),
-            ("client", ColumnKind::Text),
-            ("tls", ColumnKind::Text),
-            ("age_seconds", ColumnKind::Fraction),
-            ("locks", ColumnKind::Number),
-            ("waits_for", ColumnKind::Text),
-            ("server", ColumnKind::Text),
-        ];
-        // Of two clusters' servers, connections may have the same id.
-        let mut locks: HashMap<(Option<Arc<str>>, ConnectionId), u64> = HashMap::new();
-        let mut waits: HashMap<(Option<Arc<str>>, ConnectionId), Cell> = HashMap::new();
-        for cluster in self.clusters.iter() {
-            let Some(engine) = &cluster.engine else { continue };
-            let sight = engine.snapshot().await;
-            for held in sight.held {
-                *locks.entry((cluster.name.clone(), held.conn)).or_default() += 1;
-            }
-            let name = |conn| (cluster.name.clone(), conn);
-            waits.extend(sight.waiting.iter().map(|w| (name(w.conn), Cell::name(&w.name))));
-        }
-        let mut sessions = self.registry.shown(usize::MAX);
-        sessions.sort_by_key(|session| session.connection.0);
-        let cut = sessions.len() > MOST;
-        sessions.truncate(MOST);
-        let row = |session: &Arc<SessionInfo>| {
-            let age = clock::now().saturating_sub(session.opened);
-            let key = (session.cluster.clone(), session.connection);
-            // Of the writer, a connection may have the same id as this one of a replica.
-            let holds = !session.backend.is_at_replica();
-            vec![
-                Cell::text(session.cluster.as_deref()),
-                Cell::Number(session.connection.0),
-                Cell::bytes(&session.owner),
-                Cell::Text(session.peer.to_string()),
-                Cell::yes(session.tls),
-                Cell::Seconds(age.as_secs_f64()),
-                Cell::Number(locks.get(&key).filter(|_| holds).copied().unwrap_or_default()),
-                waits.get(&key).filter(|_| holds).cloned().unwrap_or(Cell::Null),
-                Cell::text(session.backend.server().map(|server| server.to_string())),
-            ]
-        };
-        AdminTable { columns: COLUMNS, cut, old: None, rows: sessions.iter().map(row).collect() }
-    }
-
     /// All proxies that share the lock tables.
     pub async fn proxies(&self) -> Result<AdminTable, ErrorReply> {
         const COLUMNS: &[(&str, ColumnKind)] = &[
@@ -307,6 +223,7 @@ impl Control {
 
     /// All metrics, as Prometheus reads them.
     pub fn metrics(&self) -> AdminTable {
+        self.clusters.iter().for_each(ClusterView::measure);
         let text = Metrics::render(self.clusters.iter().map(|cluster| &*cluster.metrics));
         let row = |line: &str| {
             let (series, value) = line.rsplit_once(' ')?;

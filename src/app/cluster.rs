@@ -31,6 +31,7 @@ use crate::frontend::shared::context::{Context, Shared};
 use crate::frontend::shared::digests::Digests;
 use crate::frontend::shared::live_config::InForce;
 use crate::frontend::shared::registry::Registry;
+use crate::frontend::shared::seen_locks::SeenLocks;
 use crate::frontend::shared::shapes::Shapes;
 use crate::frontend::shared::switchover::{Switchover, SwitchoverEnd};
 use crate::metrics::Metrics;
@@ -152,6 +153,7 @@ impl RunningCluster {
             observer,
             shapes: Shapes::default(),
             digests: Digests::default(),
+            seen: SeenLocks::new(&metrics),
             lines: Arc::default(),
             commands: Context::command_counters(&metrics),
             switchover: Switchover::new(name.as_deref(), registry, &metrics),
@@ -232,6 +234,7 @@ impl RunningCluster {
             cluster,
             reach,
             digests,
+            seen,
             switchover,
             ..
         } = &self.own;
@@ -242,6 +245,7 @@ impl RunningCluster {
             metrics: Arc::clone(metrics),
             reach: reach.clone(),
             digests: digests.clone(),
+            seen: seen.clone(),
             switchover: switchover.clone(),
             pools: self.contexts().filter_map(pool_of).collect(),
             replicas: self.replicas.as_ref().map(|parts| parts.replicas().clone()),

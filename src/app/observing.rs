@@ -32,7 +32,7 @@ pub(super) async fn parts(
     if let Some(warning) = too_old(&greeted) {
         tracing::warn!(cluster = name, "{warning}");
     }
-    let metrics = Arc::new(Metrics::observing(name)?);
+    let metrics = Arc::new(Metrics::observing(name)?.naming(&config.metrics_locks)?);
     let place = || ConfigError::Value {
         place: String::new(),
         key: "state_dir",

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
 
 use super::io::admin_queries;
 use super::io::held_locks::{self, Census};
-use super::io::last_known::Rows;
+use super::io::last_known::{PATIENCE, Rows};
 use super::io::native_locks::{DirectLocks, NativeQuestion};
 use super::io::query_error::QueryError;
 use super::messages::{Differences, EngineRequest, HeldNow};
@@ -21,6 +22,7 @@ use crate::lock::name::{Key, Name};
 use crate::store::overview::{LockFilter, LockInfo, ProxyInfo};
 use crate::store::releases::{GrantId, ReleaseStatus};
 use crate::store::sessions::KillResult;
+use crate::store::waiters::{WaitsAsked, WaitsSeen};
 use crate::types::{BackendId, ConnectionId, ProxyId};
 
 pub use super::io::native_locks::NativeLocks;
@@ -235,6 +237,15 @@ impl Engine {
     /// Whether the lock tables do not answer.
     pub fn misses_answers(&self) -> bool {
         self.queries.known.is_silent()
+    }
+
+    /// Whom sessions wait for; nothing while the lock tables do not answer.
+    pub async fn waits_seen(&self, asked: WaitsAsked) -> Option<WaitsSeen> {
+        if self.misses_answers() {
+            return None;
+        }
+        let answer = self.ask_store(|reply| admin_queries::AdminQuery::Waits(asked, reply));
+        timeout(PATIENCE, answer).await.ok()?.ok()
     }
 
     /// All proxies of the cluster; the last known ones while the lock tables do not answer.

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 
 use super::shared::current_backend::CurrentBackend;
 use super::shared::snapshot::EngineSnapshot;
@@ -121,6 +122,8 @@ pub struct Claim {
     /// The server's own lock is held by that connection: the row is taken by that proof. `holds` and `weight` mean
     /// nothing then.
     pub native: bool,
+    /// When the session began to wait, if that was before the claim.
+    pub began: Option<Instant>,
 }
 
 /// The state of a key, for a session that does not hold it.

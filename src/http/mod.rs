@@ -111,12 +111,7 @@ async fn answer(State(answers): State<Arc<Answers>>, In(name): In<String>) -> Re
 async fn metrics(State(control): State<Control>) -> Response {
     let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
     for cluster in control.clusters.iter() {
-        // A reload may have read others.
-        let ends = &cluster.metrics.certificate_end;
-        ends.reset();
-        for (setting, end) in cluster.in_force.both().1.ends().each() {
-            ends.with_label_values(&[setting]).set(end);
-        }
+        cluster.measure();
     }
     let all = control.clusters.iter().map(|cluster| &*cluster.metrics);
     (kind, Metrics::render(all)).into_response()

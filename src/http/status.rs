@@ -46,7 +46,7 @@ impl PageStatus {
                 "stuck": cluster.engine.as_ref().map_or_else(Vec::new, warnings),
                 "observes": cluster.engine.is_none(),
                 "held": of(&locks, &name),
-                "waiting": of(&waiters, &name),
+                "waiting": cluster.metrics.waiting.get(),
                 "rates": rates.json(),
             })
         });

@@ -10,7 +10,7 @@ pub enum CallOutcome {
     Zero,
     /// Answered NULL.
     Null,
-    /// Passed to the server unchanged, since it takes no lock there.
+    /// Left to the server, which gave an answer of its own: an error, for example.
     Native,
     /// Refused as not supported.
     Unsupported,
@@ -18,11 +18,13 @@ pub enum CallOutcome {
     Ended,
     /// The store failed.
     Failed,
+    /// The server ran it, and its response does not show the value: DO, or a call inside a larger statement.
+    Untold,
 }
 
 impl CallOutcome {
     /// All of them.
-    pub(super) const ALL: [Self; 7] = [
+    pub(super) const ALL: [Self; 8] = [
         Self::One,
         Self::Zero,
         Self::Null,
@@ -30,6 +32,7 @@ impl CallOutcome {
         Self::Unsupported,
         Self::Ended,
         Self::Failed,
+        Self::Untold,
     ];
 
     pub(super) fn label(self) -> &'static str {
@@ -41,6 +44,7 @@ impl CallOutcome {
             Self::Unsupported => "unsupported",
             Self::Ended => "ended",
             Self::Failed => "failed",
+            Self::Untold => "untold",
         }
     }
 }

@@ -1,12 +1,11 @@
-//! Metrics of a proxy that observes. Of the others it has those of sessions and bytes.
+//! Metrics of a proxy that observes. Of the others it has those of sessions, and of the locks that these take at the server.
 
-use prometheus::{Histogram, IntCounterVec, Registry};
+use prometheus::{IntCounterVec, Registry};
 
-use super::register::{SECONDS, counter_vec, histogram};
-use crate::lock::function::Function;
+use super::register::counter_vec;
 
-/// Metrics that are shown besides those of observing. The rest is about locks that Lockstead holds.
-const SHOWN: [&str; 14] = [
+/// Metrics that are shown besides those of observing. The rest is about a lease, lock tables and shared connections.
+const SHOWN: [&str; 26] = [
     "lockstead_build_info",
     "lockstead_certificate_end_seconds",
     "lockstead_server_info",
@@ -21,19 +20,25 @@ const SHOWN: [&str; 14] = [
     "lockstead_relayed_to_client_bytes_total",
     "lockstead_writer_changes_total",
     "lockstead_writer_rivals",
+    "lockstead_backend_up",
+    "lockstead_deadlocks_total",
+    "lockstead_lock_calls_total",
+    "lockstead_lock_definitions_total",
+    "lockstead_lock_hold_seconds",
+    "lockstead_lock_longest_hold_seconds",
+    "lockstead_lock_longest_wait_seconds",
+    "lockstead_lock_wait_seconds",
+    "lockstead_locks_held",
+    "lockstead_locks_waiting",
+    "lockstead_logins_total",
+    "lockstead_protocol_errors_total",
 ];
 
 /// Counters of what is observed.
 #[derive(Debug, Clone)]
 pub struct Observed {
-    /// Calls by function and outcome.
-    pub calls: IntCounterVec,
     /// Statements with calls, by what Lockstead would make of them.
     pub statements: IntCounterVec,
-    /// Time clients waited in GET_LOCK.
-    pub wait_seconds: Histogram,
-    /// Time locks were held.
-    pub hold_seconds: Histogram,
     /// Counted without an entry of its own in the report.
     pub overflow: IntCounterVec,
     /// Calls and statements that could not be observed, by reason.
@@ -44,29 +49,11 @@ impl Observed {
     /// Registers them.
     pub(super) fn new(r: &Registry) -> Result<Self, prometheus::Error> {
         let observed = Self {
-            calls: counter_vec(
-                r,
-                "observed_calls_total",
-                "Lock function calls that were seen, by function and outcome.",
-                &["function", "outcome"],
-            )?,
             statements: counter_vec(
                 r,
                 "observed_statements_total",
                 "Statements with lock calls that were seen, by what Lockstead would do with them.",
                 &["verdict"],
-            )?,
-            wait_seconds: histogram(
-                r,
-                "observed_wait_seconds",
-                "Duration of observed waits in GET_LOCK.",
-                &SECONDS,
-            )?,
-            hold_seconds: histogram(
-                r,
-                "observed_hold_seconds",
-                "Duration of observed holds of the server's own locks.",
-                &SECONDS,
             )?,
             overflow: counter_vec(
                 r,
@@ -81,11 +68,6 @@ impl Observed {
                 &["reason"],
             )?,
         };
-        for function in Function::ALL {
-            for outcome in ["one", "zero", "null", "error", "untold"] {
-                observed.calls.with_label_values(&[function.label(), outcome]);
-            }
-        }
         for (counters, values) in [
             (&observed.statements, &["covered", "passed", "perhaps", "refused"][..]),
             (&observed.overflow, &["lock", "statement"]),
@@ -101,5 +83,6 @@ impl Observed {
 
 /// Whether a metric says something about a proxy that observes.
 pub(super) fn shows(name: &str) -> bool {
-    name.starts_with("lockstead_observed_") || SHOWN.contains(&name)
+    let begins = |with| name.starts_with(with);
+    begins("lockstead_observed_") || begins("lockstead_named_lock") || SHOWN.contains(&name)
 }

@@ -29,7 +29,7 @@ impl Metrics {
             (&self.store_errors, &["connect", "lost", "refused", "unwitnessed", "unchecked"]),
             (&self.limits, LIMITS),
             (&self.rings, &["rung", "not_reached"]),
-            (&self.deadlocks, &["here", "across"]),
+            (&self.deadlocks, &["here", "across", "server"]),
             (&self.suspensions, &["resumed", "closed"]),
             (
                 &self.fenced_commits,

@@ -175,7 +175,7 @@ metrics! {
     );
     pub deadlocks: IntCounterVec = counter_vec(
         "deadlocks_total",
-        "Deadlocks that this proxy ended, by where they were found.",
+        "Deadlocks that ended a wait, by where they were found.",
         &["found"]
     );
     pub fenced_sessions: IntCounter = counter(
@@ -418,10 +418,10 @@ mod tests {
     fn an_observing_proxy_shows_nothing_of_locks_it_does_not_have() {
         let text = rendered(&Metrics::observing(None));
         let limits = "limits_met_total{limit=\"max_connections\"} 0";
-        for shown in ["observed_wait_seconds", "lockstead_sessions ", "build_info", limits] {
+        for shown in ["observed_missed_total", "lock_wait_seconds", "lockstead_sessions ", limits] {
             assert!(text.contains(shown), "{shown}: {text}");
         }
-        for hidden in ["lockstead_lock", "lease_good", "store_", "gates"] {
+        for hidden in ["lockstead_lock_statements", "lease_good", "store_", "gates"] {
             assert!(!text.contains(hidden), "{hidden}: {text}");
         }
     }

@@ -18,26 +18,33 @@ pub struct Lock {
 }
 
 #[derive(Debug)]
-struct ObservedHold {
+struct ObservedHold<G> {
     lock: Lock,
     since: Instant,
     count: u64,
+    shown: G,
 }
 
-/// A lock that is held no longer, and since when it was.
-pub type Ended = (Arc<str>, Instant);
+/// A lock that is held no longer, since when it was, and what has shown it.
+pub type Ended<G> = (Arc<str>, Instant, G);
 
-/// The locks of a session.
-#[derive(Debug, Default)]
-pub struct Holds {
-    held: Vec<ObservedHold>,
+/// The locks of a session. Each is shown to others by a `G`, as long as it is followed.
+#[derive(Debug)]
+pub struct Holds<G> {
+    held: Vec<ObservedHold<G>>,
     /// It may hold others than these.
     doubtful: bool,
 }
 
-impl Holds {
-    /// GET_LOCK gave 1. Returns the holds that cannot be measured because of it.
-    pub fn taken(&mut self, lock: Lock, now: Instant) -> u64 {
+impl<G> Default for Holds<G> {
+    fn default() -> Self {
+        Self { held: Vec::new(), doubtful: false }
+    }
+}
+
+impl<G> Holds<G> {
+    /// GET_LOCK gave 1. Returns the holds that cannot be measured because of it. A new hold is shown by `show`.
+    pub fn taken(&mut self, lock: Lock, now: Instant, show: impl FnOnce(&Lock) -> G) -> u64 {
         if self.doubtful {
             return 1;
         }
@@ -51,7 +58,8 @@ impl Holds {
         if (unknown && !self.held.is_empty()) || self.held.len() >= MOST {
             return self.doubt() + 1;
         }
-        self.held.push(ObservedHold { lock, since: now, count: 1 });
+        let shown = show(&lock);
+        self.held.push(ObservedHold { lock, since: now, count: 1, shown });
         0
     }
 
@@ -61,7 +69,7 @@ impl Holds {
     }
 
     /// RELEASE_LOCK gave 1: the hold that ended, or how many cannot be measured.
-    pub fn released(&mut self, key: Option<&str>) -> Result<Option<Ended>, u64> {
+    pub fn released(&mut self, key: Option<&str>) -> Result<Option<Ended<G>>, u64> {
         if self.doubtful {
             return Ok(None);
         }
@@ -78,8 +86,8 @@ impl Holds {
         if self.held[at].count > 0 {
             return Ok(None);
         }
-        let ObservedHold { lock, since, .. } = self.held.swap_remove(at);
-        Ok(Some((lock.name, since)))
+        let ObservedHold { lock, since, shown, .. } = self.held.swap_remove(at);
+        Ok(Some((lock.name, since, shown)))
     }
 
     /// The held locks are no longer known. Returns how many holds cannot be measured because of it.
@@ -89,9 +97,9 @@ impl Holds {
     }
 
     /// Everything was released: the holds that ended.
-    pub fn clear(&mut self) -> impl Iterator<Item = Ended> {
+    pub fn clear(&mut self) -> impl Iterator<Item = Ended<G>> {
         self.doubtful = false;
-        self.held.drain(..).map(|h| (h.lock.name, h.since))
+        self.held.drain(..).map(|h| (h.lock.name, h.since, h.shown))
     }
 
     /// Whether it certainly holds nothing.
@@ -104,6 +112,10 @@ impl Holds {
 mod tests {
     use super::*;
 
+    fn take(holds: &mut Holds<()>, lock: Lock) -> u64 {
+        holds.taken(lock, Instant::now(), |_| ())
+    }
+
     fn lock(name: &str) -> Lock {
         Lock { key: Some(name.into()), name: name.into() }
     }
@@ -112,30 +124,28 @@ mod tests {
         Lock { key: None, name: "<computed>".into() }
     }
 
-    fn name(ended: Result<Option<Ended>, u64>) -> Option<String> {
-        ended.expect("no doubt").map(|(name, _)| name.to_string())
+    fn name(ended: Result<Option<Ended<()>>, u64>) -> Option<String> {
+        ended.expect("no doubt").map(|(name, ..)| name.to_string())
     }
 
     #[test]
     fn a_lock_is_held_until_its_last_release() {
-        let now = Instant::now();
         let mut holds = Holds::default();
         for name in ["a", "b", "a"] {
-            assert_eq!(holds.taken(lock(name), now), 0);
+            assert_eq!(take(&mut holds, lock(name)), 0);
         }
         assert!(holds.has("a") && !holds.has("c"));
         assert_eq!(name(holds.released(Some("a"))), None);
         assert_eq!(name(holds.released(Some("a"))), Some("a".to_owned()));
-        assert_eq!(holds.clear().map(|(name, _)| name.to_string()).collect::<Vec<_>>(), ["b"]);
+        assert_eq!(holds.clear().map(|(name, ..)| name.to_string()).collect::<Vec<_>>(), ["b"]);
         assert!(holds.is_empty());
     }
 
     #[test]
     fn the_only_lock_is_the_one_that_is_released() {
-        let now = Instant::now();
         for (taken, released) in [(unknown(), None), (unknown(), Some("a")), (lock("a"), None)] {
             let mut holds = Holds::default();
-            holds.taken(taken.clone(), now);
+            take(&mut holds, taken.clone());
             assert_eq!(name(holds.released(released)).as_deref(), Some(&*taken.name));
             assert!(holds.is_empty());
         }
@@ -143,24 +153,22 @@ mod tests {
 
     #[test]
     fn a_doubt_lasts_until_all_is_released() {
-        let now = Instant::now();
         let mut holds = Holds::default();
-        holds.taken(lock("a"), now);
-        assert_eq!(holds.taken(unknown(), now), 2, "it may be `a` again");
-        assert_eq!(holds.taken(lock("b"), now), 1);
+        take(&mut holds, lock("a"));
+        assert_eq!(take(&mut holds, unknown()), 2, "it may be `a` again");
+        assert_eq!(take(&mut holds, lock("b")), 1);
         assert_eq!(name(holds.released(Some("b"))), None);
         assert!(!holds.has("b") && !holds.is_empty());
         assert_eq!(holds.clear().count(), 0);
-        holds.taken(lock("a"), now);
+        take(&mut holds, lock("a"));
         assert!(holds.has("a"));
         assert_eq!(holds.released(Some("c")), Err(1), "it was not known to be held");
     }
 
     #[test]
     fn no_more_than_so_many_are_followed() {
-        let now = Instant::now();
         let mut holds = Holds::default();
-        let missed = (0..=MOST).map(|n| holds.taken(lock(&n.to_string()), now)).sum::<u64>();
+        let missed = (0..=MOST).map(|n| take(&mut holds, lock(&n.to_string()))).sum::<u64>();
         assert_eq!(missed, MOST as u64 + 1);
         assert!(holds.held.is_empty());
     }

@@ -140,23 +140,13 @@ impl ReportWriter {
             metrics.overflow.with_label_values(&[of]).inc_by(n);
         }
         match event {
-            ObservedEvent::Ran(_, statement, calls) => {
+            ObservedEvent::Ran(_, statement, _) => {
                 metrics.statements.with_label_values(&[verdict(statement.coverage).0]).inc();
-                for made in calls {
-                    metrics
-                        .calls
-                        .with_label_values(&[made.function.label(), made.outcome.label()])
-                        .inc();
-                    if let Some(wait) = made.wait {
-                        metrics.wait_seconds.observe(wait.as_secs_f64());
-                    }
-                }
             }
-            ObservedEvent::Held(_, time) => metrics.hold_seconds.observe(time.as_secs_f64()),
             ObservedEvent::Missed(what, times) => {
                 metrics.missed.with_label_values(&[what.label()]).inc_by(*times);
             }
-            ObservedEvent::Prepared(..) | ObservedEvent::Stop => {}
+            ObservedEvent::Prepared(..) | ObservedEvent::Held(..) | ObservedEvent::Stop => {}
         }
     }
 }
@@ -165,7 +155,6 @@ impl ReportWriter {
 mod tests {
     use super::*;
     use crate::metrics::Metrics;
-    use crate::observe::event::Outcome;
     use crate::sql::report::coverage::Coverage;
 
     #[test]
@@ -180,11 +169,6 @@ mod tests {
             [Coverage::Covered, Coverage::Passed, Coverage::Perhaps(""), Coverage::Refused("")];
         for coverage in verdicts {
             observed.statements.with_label_values(&[verdict(coverage).0]);
-        }
-        let outcomes =
-            [Outcome::One, Outcome::Zero, Outcome::Null, Outcome::Error, Outcome::Untold];
-        for outcome in outcomes {
-            observed.calls.with_label_values(&["get_lock", outcome.label()]);
         }
         let after = Metrics::render(std::iter::once(&metrics));
         let new: Vec<_> = after.lines().filter(|line| !before.contains(line)).collect();

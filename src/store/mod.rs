@@ -32,5 +32,6 @@ pub mod statement;
 pub mod succession;
 pub mod user_locks;
 pub mod verifiers;
+pub mod waiters;
 pub mod waits;
 pub mod writability;

@@ -126,7 +126,9 @@ fn locks_and_waiters_are_shown_with_who_they_are(server: &Server) {
     });
     assert_eq!(waiters[0]["name"], "it's a \t lock");
     assert_eq!(waiters[0]["connection_id"], other.id());
-    assert_eq!(waiters[0]["holder_here"], holder.id());
+    assert_eq!(waiters[0]["holder"], holder.id());
+    assert_eq!(waiters[0]["holder_owner"], "root@127.0.0.1");
+    assert_eq!(waiters[0]["certain"], "yes");
     assert_eq!(waiters[0]["place"], 1);
     let locks = desk.rows(&["locks"]);
     assert_eq!(locks.len(), 1, "{locks:?}");

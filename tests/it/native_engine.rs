@@ -160,6 +160,7 @@ impl Node {
             weight: 0,
             events: client.events.clone(),
             native,
+            began: None,
         })
     }
 

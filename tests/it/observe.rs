@@ -128,7 +128,7 @@ fn every_answer_is_the_server_s(server: &Server) {
     check
         .run("shapes", include_str!("scripts/shapes.sql"), &mut Recorded::default())
         .expect("equal answers");
-    let taken = "lockstead_observed_calls_total{function=\"get_lock\",outcome=\"one\"}";
+    let taken = "lockstead_lock_calls_total{function=\"get_lock\",outcome=\"one\"}";
     let taken = observing.proxy.metric(taken);
     assert!(taken >= 10.0, "{taken}");
 }
@@ -637,19 +637,21 @@ fn an_observing_proxy_is_ready_and_drains(server: &Server) {
     assert!(ready.starts_with("HTTP/1.1 200") && ready.contains("observing"), "{ready}");
     let name = fresh("ob");
     let mut session = Session::at(observing.port());
-    session.lock(&name);
+    let taken = session.value(&format!("SELECT GET_LOCK('{name}', 1)"));
+    assert_eq!(taken.as_deref(), Some("1"));
     session.run("BEGIN");
     session.unlock(&name);
-    let metrics = eventually("the hold is counted", || {
+    let metrics = eventually("the statements are counted", || {
         let page = observing.proxy.page("/metrics");
-        page.contains("lockstead_observed_hold_seconds_count 1").then_some(page)
+        let counted = "lockstead_observed_statements_total{verdict=\"covered\"} 2";
+        page.contains(counted).then_some(page)
     });
     for (shown, is) in [
-        ("lockstead_observed_calls_total{function=\"get_lock\",outcome=\"one\"} 1", true),
-        ("lockstead_observed_wait_seconds_count 1", true),
-        ("lockstead_observed_statements_total{verdict=\"covered\"} 2", true),
+        ("lockstead_lock_calls_total{function=\"get_lock\",outcome=\"one\"} 1", true),
+        ("lockstead_lock_wait_seconds_count 1", true),
+        ("lockstead_lock_hold_seconds_count 1", true),
         ("lockstead_sessions 1", true),
-        ("lockstead_lock_calls_total", false),
+        ("lockstead_store_up", false),
         ("lockstead_lease_good", false),
     ] {
         assert_eq!(metrics.contains(shown), is, "{shown}: {metrics}");

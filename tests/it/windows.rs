@@ -19,6 +19,8 @@ use crate::script::{Flavour, Server};
 use crate::session::Session;
 use crate::stage::{eventually, join, on_both};
 
+mod waits;
+
 on_both! {
     the_page_and_the_tables_are_served
     metrics_and_probes_name_nobody

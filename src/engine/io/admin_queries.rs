@@ -15,6 +15,7 @@ use crate::store::identity::same_run;
 use crate::store::overview::{LockFilter, LockInfo, ProxyInfo};
 use crate::store::releases::{GrantId, ReleaseStatus};
 use crate::store::sessions::KillResult;
+use crate::store::waiters::{WaitsAsked, WaitsSeen};
 use crate::types::BackendId;
 
 /// When to read for the first time without a question: the engine may have registered by then.
@@ -38,6 +39,8 @@ pub(in crate::engine) enum AdminQuery {
     Kill(BackendId, Option<i64>, QueryReply<KillResult>),
     /// Asks the holder's proxy to release a grant; the text names the administrator.
     Release(GrantId, String, QueryReply<()>),
+    /// Whom sessions wait for.
+    Waits(WaitsAsked, QueryReply<WaitsSeen>),
     /// Asks for the state of a grant.
     Status(GrantId, QueryReply<ReleaseStatus>),
 }
@@ -48,6 +51,7 @@ impl AdminQuery {
         match self {
             Self::Locks(_, reply) => reply.is_closed(),
             Self::Proxies(reply) => reply.is_closed(),
+            Self::Waits(_, reply) => reply.is_closed(),
             Self::Status(_, reply) => reply.is_closed(),
             Self::Kill(..) | Self::Release(..) => false,
         }
@@ -89,6 +93,7 @@ impl AdminQueries {
     pub(in crate::engine) fn send(&self, asked: AdminQuery) {
         let link = match asked {
             AdminQuery::Locks(LockFilter::All | LockFilter::Like(_), _)
+            | AdminQuery::Waits(..)
             | AdminQuery::Proxies(_) => &self.looks,
             // To release a lock is to look for it first.
             AdminQuery::Locks(LockFilter::Named(_), _)
@@ -171,6 +176,10 @@ async fn answer(
                 }
             }
             let _ = reply.send(rows);
+        }
+        AdminQuery::Waits(asked, reply) => {
+            let seen = twice(link, async |link| link.get().await?.waits_seen(schema, &asked).await);
+            let _ = reply.send(seen.await);
         }
         AdminQuery::Kill(id, run, reply) => {
             let done = twice(link, async |link| {

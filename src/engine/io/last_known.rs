@@ -9,7 +9,7 @@ use super::query_error::QueryError;
 use crate::store::overview::{LockFilter, LockInfo, ProxyInfo};
 
 /// How long an answer is waited for before older rows are shown.
-const PATIENCE: Duration = Duration::from_secs(2);
+pub(in crate::engine) const PATIENCE: Duration = Duration::from_secs(2);
 /// Between two reads without a question.
 const REFRESH: Duration = Duration::from_secs(10);
 /// The same while the lock tables do not answer.

@@ -136,6 +136,7 @@ mod tests {
             weight: 0,
             events: mpsc::unbounded_channel().0,
             native: false,
+            began: None,
         };
         service.request(EngineRequest::Acquire { id, claim, reply });
         outcome

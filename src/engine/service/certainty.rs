@@ -135,6 +135,7 @@ mod tests {
                 weight: 0,
                 events: mpsc::unbounded_channel().0,
                 native: false,
+                began: None,
             };
             let (reply, outcome) = oneshot::channel();
             self.service.acquire(id, claim, reply);

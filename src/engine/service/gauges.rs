@@ -1,5 +1,4 @@
-//! The ages of the oldest hold and the oldest wait, since histograms count neither before its end; and how
-//! many sessions are suspended.
+//! The age of the oldest hold, since the histogram counts none before its end; and how many sessions are suspended.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -12,7 +11,6 @@ impl Service {
     pub(super) fn survey(&self) {
         let held = || self.keys.iter().filter_map(|(_, state)| state.held.as_ref());
         self.metrics.longest_hold.set(age(held().map(|held| held.since).min()));
-        self.metrics.longest_wait.set(age(self.waits.oldest()));
         let suspended = match self.lease.suspended_for() {
             Some(_) => held().map(|held| held.conn).collect::<HashSet<_>>().len(),
             None => 0,
@@ -29,7 +27,7 @@ fn age(since: Option<Instant>) -> f64 {
 mod tests {
     use std::sync::Arc;
 
-    use tokio::sync::{mpsc, oneshot};
+    use tokio::sync::mpsc;
 
     use super::super::staged::{on_engine_thread, service};
     use super::*;
@@ -52,16 +50,17 @@ mod tests {
             weight: 0,
             events: mpsc::unbounded_channel().0,
             native: false,
+            began: None,
         }
     }
 
     #[test]
-    fn the_oldest_hold_and_the_oldest_wait_are_shown_until_they_end() {
+    fn the_oldest_hold_is_shown_until_it_ends() {
         on_engine_thread(async {
             let lease = Arc::new(Lease::default());
             let mut service = service(&lease);
             service.survey();
-            assert!(service.metrics.longest_hold.get() + service.metrics.longest_wait.get() < 1e-9);
+            assert!(service.metrics.longest_hold.get() < 1e-9);
             for (name, age) in [(&b"old"[..], 100), (b"new", 10)] {
                 let key = plain(name, Flavour::MariaDb).expect("valid").key;
                 let since = Instant::now().checked_sub(Duration::from_secs(age)).expect("uptime");
@@ -80,11 +79,8 @@ mod tests {
                 };
                 service.keys.enter(&key).held = Some(held);
             }
-            let (reply, _outcome) = oneshot::channel();
-            service.acquire(1, claim(2), reply);
             service.survey();
             assert!(service.metrics.longest_hold.get() >= 100.0);
-            assert!(service.metrics.longest_wait.get() > 0.0);
             assert_eq!(service.metrics.suspended_sessions.get(), 0);
             lease.set_suspended(Some(crate::clock::now()));
             service.survey();
@@ -92,7 +88,7 @@ mod tests {
             service.keys.leave(1, &claim(2).name.key, Acquired::NotFree);
             service.keys.clear();
             service.survey();
-            assert!(service.metrics.longest_hold.get() + service.metrics.longest_wait.get() < 1e-9);
+            assert!(service.metrics.longest_hold.get() < 1e-9);
             assert_eq!(service.metrics.suspended_sessions.get(), 0);
         });
     }

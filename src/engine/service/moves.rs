@@ -176,6 +176,7 @@ mod tests {
                     weight: 0,
                     events: mpsc::unbounded_channel().0,
                     native: false,
+                    began: None,
                 };
                 service.request(EngineRequest::Acquire { id: 1, claim, reply });
                 let writer = service.writer.clone().expect("joined");

@@ -46,7 +46,8 @@ impl Service {
             return;
         }
         let key = claim.name.key.clone();
-        let (claim, since) = (Claim { holds: false, ..claim }, Instant::now());
+        let claim = Claim { holds: false, ..claim };
+        let since = claim.began.unwrap_or_else(Instant::now);
         let reply = Some(reply);
         let waiter = Waiter { id, claim, reply, ticket: 0, edge: None, since, hurried: false };
         let state = self.keys.enter(&key);
@@ -200,6 +201,7 @@ mod tests {
                 weight: 0,
                 events: self.events.clone(),
                 native: true,
+                began: None,
             };
             let (reply, outcome) = oneshot::channel();
             self.service.request(EngineRequest::Acquire { id: self.claims, claim, reply });

@@ -249,6 +249,7 @@ mod tests {
                     weight: 0,
                     events: mpsc::unbounded_channel().0,
                     native: false,
+                    began: None,
                 };
                 let (reply, outcome) = oneshot::channel();
                 service.acquire(1, claim, reply);

@@ -1,11 +1,8 @@
 //! Taking a snapshot of the state, for administrators.
 
-use tokio::time::Instant;
-
 use super::Service;
 use crate::engine::service::keys::{KeyState, Waiter};
 use crate::engine::shared::snapshot::{EngineSnapshot, HoldInfo, WaitInfo};
-use crate::lock::name::Key;
 
 impl Service {
     /// Locks and waits of this moment.
@@ -23,20 +20,12 @@ impl Service {
             // One whose grant is at the store still waits for it.
             let first = state.granting.iter().filter(|w| w.reply.is_some());
             let waiters = first.chain(&state.queue).enumerate();
-            snapshot.waiting.extend(waiters.map(|(place, w)| shown(key, state, place + 1, w)));
+            snapshot.waiting.extend(waiters.map(|(place, w)| shown(state, place + 1, w)));
         }
         snapshot
     }
 }
 
-fn shown(key: &Key, state: &KeyState, place: usize, waiter: &Waiter) -> WaitInfo {
-    WaitInfo {
-        key: key.clone(),
-        name: waiter.claim.name.given.clone(),
-        conn: waiter.claim.conn,
-        owner: waiter.claim.owner.clone(),
-        waited: Instant::now() - waiter.since,
-        place,
-        holder: state.held.as_ref().map(|held| held.conn),
-    }
+fn shown(state: &KeyState, place: usize, waiter: &Waiter) -> WaitInfo {
+    WaitInfo { conn: waiter.claim.conn, place, holder: state.held.as_ref().map(|held| held.conn) }
 }

@@ -1,6 +1,5 @@
 //! The engine's own state as administrators are shown it: the locks, waits and deadlocks of this proxy.
 
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::lock::name::Key;
@@ -22,19 +21,11 @@ pub struct HoldInfo {
     pub held: Duration,
 }
 
-/// A session of this proxy that waits for a lock.
+/// A session of this proxy in the queue for a lock.
 #[derive(Debug, Clone)]
 pub struct WaitInfo {
-    /// The lock.
-    pub key: Key,
-    /// The lock's name as the session wrote it.
-    pub name: Box<[u8]>,
     /// The waiting connection.
     pub conn: ConnectionId,
-    /// user@host.
-    pub owner: Arc<[u8]>,
-    /// How long it has been waiting.
-    pub waited: Duration,
     /// Its place among the waiters of this proxy, from 1.
     pub place: usize,
     /// The holder, if it is a session of this proxy.

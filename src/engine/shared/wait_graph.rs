@@ -85,11 +85,6 @@ impl Waits {
         .collect()
     }
 
-    /// When the wait that lasts longest began.
-    pub(in crate::engine) fn oldest(&self) -> Option<Instant> {
-        self.0.waits.lock().values().map(|wait| wait.since).min()
-    }
-
     /// The wait to be given up if that of `conn` closes a circle, and the waits around it. `holder` tells
     /// which connection here has a key.
     pub(in crate::engine) fn victim(

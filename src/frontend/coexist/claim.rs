@@ -57,21 +57,25 @@ pub(super) fn count(cx: &CallContext<'_>, result: &str) {
 pub(super) struct Limit {
     once: bool,
     until: Option<Instant>,
+    /// When the statement was sent, if that is known.
+    began: Option<Instant>,
 }
 
 impl Limit {
     /// `sent`: when the statement was sent. The server has used up a part of its time.
     pub(super) fn of(timeout: Timeout, sent: Option<std::time::Instant>) -> Self {
         let now = Instant::now();
-        let began = sent.map_or(now, Instant::from_std);
-        match timeout {
-            Timeout::Once | Timeout::Refused => Self { once: true, until: Some(now + PATIENCE) },
+        let began = sent.map(Instant::from_std);
+        let (once, until) = match timeout {
+            Timeout::Once | Timeout::Refused => (true, Some(now + PATIENCE)),
             Timeout::Wait(limit) => {
+                let until = (began.unwrap_or(now) + limit).min(now + limit);
                 // The server may have granted it in the last moment.
-                Self { once: false, until: Some((began + limit).min(now + limit).max(now + LEAST)) }
+                (false, Some(until.max(now + LEAST)))
             }
-            Timeout::Forever => Self { once: false, until: None },
-        }
+            Timeout::Forever => (false, None),
+        };
+        Self { once, until, began }
     }
 }
 
@@ -91,7 +95,7 @@ pub(super) async fn claim(
         return Ok(Row::OverLimit(error));
     }
     let owner = Arc::clone(cx.identity.owner());
-    let mut ticket = cx.locks.claim(name, owner, limit.once);
+    let mut ticket = cx.locks.claim(name, owner, limit.once, limit.began);
     let acquired = match until_claimed(cx, &mut ticket, limit).await {
         Ok(acquired) => acquired,
         Err(end) => {

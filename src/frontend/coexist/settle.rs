@@ -15,11 +15,13 @@ use crate::engine::handle::Look;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::call_context::CallContext;
 use crate::frontend::observe::held_back::HeldBack;
-use crate::frontend::observe::need::{Need, Unsettled, Untold};
+use crate::frontend::observe::need::{Need, Untold};
+use crate::frontend::observe::unsettled::Unsettled;
 use crate::lock::codes;
 use crate::lock::held::Release;
 use crate::lock::name::{Key, Name, listed};
 use crate::lock::timeout::Timeout;
+use crate::metrics::CallOutcome;
 use crate::mutants::{self, Mutant};
 use crate::protocol::status::Status;
 
@@ -42,7 +44,12 @@ pub(crate) async fn settle_rows(
     cx: &mut CallContext<'_>,
     unsettled: Unsettled,
 ) -> Result<(), CloseReason> {
-    let Unsettled { need, untold, held, sent } = unsettled;
+    let Unsettled { need, untold, held, sent, run } = unsettled;
+    let count = |cx: &CallContext<'_>, instead| {
+        if let Some(run) = run {
+            run.count(cx.context, instead);
+        }
+    };
     let answer = if held.is_some() { AnswerEnd::HeldBack } else { AnswerEnd::Given };
     let (mut bytes, whole) = held.map_or_else(<_>::default, HeldBack::into_parts);
     if mutants::on(Mutant::AnswerBeforeRow) {
@@ -55,10 +62,25 @@ pub(crate) async fn settle_rows(
             // The rows are not asked again: the server's answer is true of the server.
             Look::Used(_) | Look::Free | Look::Failed(_) => bytes,
         };
+        count(cx, None);
         return cx.send_client(&out);
     }
-    let granted = whole && matches!(need, Need::Claim(..)) && says_one(&bytes);
+    let claims = matches!(need, Need::Claim(..));
+    let granted = whole && claims && says_one(&bytes);
     let row = follow(cx, need, untold, sent, answer).await?;
+    count(
+        cx,
+        match &row {
+            // Also where the response does not tell: DO.
+            Row::Kept if claims => Some(CallOutcome::One),
+            Row::Unproven if granted => Some(CallOutcome::Ended),
+            Row::Kept | Row::Unproven => None,
+            Row::NotFree if whole => Some(CallOutcome::Zero),
+            Row::NotFree | Row::OverLimit(_) | Row::Failed(_) | Row::Unread(_) => {
+                Some(CallOutcome::Failed)
+            }
+        },
+    );
     let out = match row {
         Row::Kept if granted && is_about_to_end(cx) => return Err(CloseReason::Drained),
         // The server is ending the session, and has freed the lock.
@@ -270,14 +292,14 @@ mod tests {
         let mut held = HeldBack::new(true);
         assert!(held.feed(&response(digit)).is_empty());
         let need = Need::Claim(name("a"), TRY);
-        let unsettled = Unsettled { need, untold: None, held: Some(held), sent: None };
+        let unsettled = Unsettled { need, held: Some(held), ..Unsettled::unasked() };
         run(settle_rows(&mut stage.cx(), unsettled))
     }
 
     fn settle(stage: &mut Stage, need: Need) -> Result<(), CloseReason> {
         let mut held = HeldBack::new(true);
         assert!(held.feed(&response(b'1')).is_empty());
-        let unsettled = Unsettled { need, untold: None, held: Some(held), sent: None };
+        let unsettled = Unsettled { need, held: Some(held), ..Unsettled::unasked() };
         run(settle_rows(&mut stage.cx(), unsettled))
     }
 
@@ -420,7 +442,7 @@ mod tests {
             let mut stage = Stage::new(Flavour::MySql);
             stage.locks.native.push_back(vec![name("found")]);
             stage.locks.outcomes.push_back(outcome);
-            let unsettled = Unsettled { need: Need::Unknown, untold: None, held: None, sent: None };
+            let unsettled = Unsettled::unasked();
             run(settle_rows(&mut stage.cx(), unsettled)).expect("a live session");
             assert!(stage.server.client.is_empty(), "the client has asked nothing");
             assert!(stage.server.told.is_empty(), "nothing is released at the server");

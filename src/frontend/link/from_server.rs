@@ -210,6 +210,10 @@ impl Link {
     /// A response has ended.
     fn settle(&mut self, ending: Ending) -> Result<(), CloseReason> {
         let next = self.pending.pop_front();
+        if let Some(Pending { recipient: Recipient::Watched(seen), .. }) = self.pending.front_mut()
+        {
+            seen.comes_next();
+        }
         if let (Some(seat), Some(asked)) = (&mut self.seat, next.as_ref().and_then(|n| n.statement))
         {
             seat.note_asked(asked, ending);

@@ -13,7 +13,7 @@ use crate::clock;
 use crate::engine::handle::{Acquired, Look};
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::shared::context::Context;
-use crate::frontend::shared::digests::{DigestEvent, SHOWN};
+use crate::frontend::shared::digests::SHOWN;
 use crate::lock::codes;
 use crate::lock::function::Function;
 use crate::lock::held::{Release, Taken};
@@ -73,10 +73,17 @@ pub(crate) async fn make_call(
 ) -> Result<CallResult, CloseReason> {
     // If that is to be known.
     let began = (cx.context.config.digests > 0).then(clock::now);
+    let function = shown.call.bare.function;
     let outcome = evaluate_call(cx, shown, given).await?;
     let label = match &outcome {
         CallResult::Value(Some(0), _) | CallResult::Fails(Some(0), _) => CallOutcome::Zero,
         CallResult::Value(Some(_), _) | CallResult::Fails(Some(_), _) => CallOutcome::One,
+        // A wait for a lock that has a name answers NULL if it was ended.
+        CallResult::Value(None, _) | CallResult::Fails(None, _)
+            if function == Function::GetLock =>
+        {
+            CallOutcome::Ended
+        }
         CallResult::Value(None, _) | CallResult::Fails(None, _) => CallOutcome::Null,
         CallResult::Native => CallOutcome::Native,
         CallResult::Said(outcome, _) => *outcome,
@@ -84,13 +91,10 @@ pub(crate) async fn make_call(
         CallResult::Unsupported => CallOutcome::Unsupported,
         CallResult::Error(_) => CallOutcome::Failed,
     };
-    cx.context.metrics.call(shown.call.bare.function, label);
     let text = if shown.stand_in { cx.command.text() } else { shown.call.text };
-    if let Some(began) = began {
-        let time = clock::now().saturating_sub(began);
-        let shape = normalise(text, cx.dialect(), SHOWN);
-        cx.context.count_digest(shape, DigestEvent::Call(label, time));
-    }
+    let took = began.map(|began| clock::now().saturating_sub(began));
+    let shape = || normalise(text, cx.dialect(), SHOWN);
+    cx.context.count_call(function, label, took, shape);
     Ok(outcome)
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 
 use super::super::link::close_reason::CloseReason;
 use super::super::state::ledger::Ledger;
@@ -36,8 +37,10 @@ pub(crate) trait Locks: Send {
     fn ledger_mut(&mut self) -> &mut Ledger;
     /// Queues for a lock in the name of `owner`; with `once` the answer comes at once.
     fn acquire(&mut self, name: Name, owner: Arc<[u8]>, once: bool) -> Ticket;
-    /// Claims the row of a lock that the server holds for the session; with `once` the answer comes at once.
-    fn claim(&mut self, name: Name, owner: Arc<[u8]>, once: bool) -> Ticket;
+    /// Claims the row of a lock that the server holds for the session; with `once` the answer comes at once. `began`: when
+    /// the session began to wait, if that is known.
+    fn claim(&mut self, name: Name, owner: Arc<[u8]>, once: bool, began: Option<Instant>)
+    -> Ticket;
     /// Leaves the queue.
     fn cancel(&mut self, ticket: &Ticket);
     /// Whether the server's own lock protects the session without a row, too.
@@ -134,7 +137,18 @@ impl LockOwner {
     fn claim_of(&self, name: Name, owner: Arc<[u8]>, once: bool, native: bool) -> Claim {
         let (conn, backend) = (self.connection, self.backend.clone());
         let events = self.events_in.clone();
-        Claim { name, conn, backend, owner, once, holds: false, weight: 0, events, native }
+        Claim {
+            name,
+            conn,
+            backend,
+            owner,
+            once,
+            holds: false,
+            weight: 0,
+            events,
+            native,
+            began: None,
+        }
     }
 
     /// Asks whether the server still works for the session, which holds locks.
@@ -180,8 +194,14 @@ impl Locks for LockOwner {
         self.engine.acquire(Claim { holds, weight, ..self.claim_of(name, owner, once, false) })
     }
 
-    fn claim(&mut self, name: Name, owner: Arc<[u8]>, once: bool) -> Ticket {
-        self.engine.acquire(self.claim_of(name, owner, once, true))
+    fn claim(
+        &mut self,
+        name: Name,
+        owner: Arc<[u8]>,
+        once: bool,
+        began: Option<Instant>,
+    ) -> Ticket {
+        self.engine.acquire(Claim { began, ..self.claim_of(name, owner, once, true) })
     }
 
     fn server_protects(&self) -> bool {

@@ -13,10 +13,10 @@ use crate::engine::handle::{Acquired, SessionEvent, Ticket};
 use crate::frontend::link::arrival::Arrival;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::{Interest, LinkEvent};
+use crate::frontend::shared::waits::{LockWait, WaitCertainty};
 use crate::lock::codes;
 use crate::lock::name::{Key, Name};
 use crate::lock::timeout::Timeout;
-use crate::metrics::GaugeGuard;
 use crate::protocol::packet;
 use crate::protocol::status::Status;
 use crate::types::Flavour;
@@ -55,11 +55,16 @@ async fn wait_and_come_back(
         Timeout::Once | Timeout::Refused => (true, Some(started + PATIENCE)),
     };
     let tag = cx.locks.tag(&name.key);
+    let waiting = cx.context.seen.waits.begin(LockWait {
+        who: cx.identity.waiter(),
+        key: Some(name.key.clone()),
+        name: name.given[..].into(),
+        certainty: WaitCertainty::Waits,
+        measured: !once,
+    });
     let mut ticket = cx.locks.acquire(name, Arc::clone(cx.identity.owner()), once);
-    let waiting = GaugeGuard::of(&cx.context.metrics.waiting);
     let mut wait = VisibleWait::new(statement, tag, pure, once, until);
     let result = until_decided(cx, &mut ticket, until, &mut wait).await;
-    drop(waiting);
     if result.is_ok() {
         let refusal = match come_back(cx).await {
             Ok(refusal) => refusal,
@@ -80,9 +85,7 @@ async fn wait_and_come_back(
             return Ok(Waited::Refused(refusal));
         }
     }
-    if !once {
-        cx.context.metrics.wait_seconds.observe(started.elapsed().as_secs_f64());
-    }
+    drop(waiting);
     match result {
         Ok(Waited::Decided(acquired, _)) => {
             let left = leave_gate(cx, wait, &acquired).await;

@@ -13,7 +13,12 @@ use crate::types::Flavour;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Told<'a>(&'a [u8]);
 
-impl Told<'_> {
+impl<'a> Told<'a> {
+    /// As it is given.
+    pub(super) fn bytes(self) -> &'a [u8] {
+        self.0
+    }
+
     /// As the server compares it, where that is known: MySQL ignores letter case.
     pub(super) fn plain(self, flavour: Flavour) -> Option<Name> {
         Some(self.0).filter(|n| is_plain(n)).and_then(|n| plain(n, flavour))

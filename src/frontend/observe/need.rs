@@ -1,8 +1,5 @@
 //! What a response means for the rows of its session's locks, in mode coexist.
 
-use std::time::Instant;
-
-use super::held_back::HeldBack;
 use crate::lock::function::Function;
 use crate::lock::name::Name;
 use crate::lock::timeout::Timeout;
@@ -38,18 +35,6 @@ pub(crate) struct UntoldStatement {
 
 /// Such a statement, if it is one.
 pub(crate) type Untold = Option<UntoldStatement>;
-
-/// A response that ended, and what has to be done before the client gets its end.
-#[derive(Debug)]
-pub(crate) struct Unsettled {
-    pub need: Need,
-    /// Of a statement whose locks only the server may know.
-    pub untold: Untold,
-    /// What is held back of it.
-    pub held: Option<HeldBack>,
-    /// When its command was sent, if no other was under way.
-    pub sent: Option<Instant>,
-}
 
 /// What the response to a run of a statement means. `names`: the locks that its calls name, as far as the
 /// text and the values tell; `timeout`: how long the first of them was ready to wait.

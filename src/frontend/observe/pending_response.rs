@@ -5,11 +5,13 @@ use std::time::Instant;
 
 use super::held_back::HeldBack;
 use super::statement::WatchedText;
+use crate::frontend::shared::waits::{LockWait, LockWaits, WaitGuard};
 use crate::observe::event::Outcome;
 use crate::protocol::column::is_definition;
 use crate::protocol::frame::HEADER;
 use crate::protocol::frame::frames;
 use crate::protocol::reader::Reader;
+use crate::protocol::response::Ending;
 use crate::sql::report::call_names::Alone;
 
 /// Bytes kept of a response: the row of one call is in them.
@@ -25,6 +27,12 @@ pub(crate) struct Seen {
     pub reply: Vec<u8>,
     /// What is held back of the response until the rows of locks are written.
     pub held: Option<HeldBack>,
+    /// When the server came to it.
+    pub turn: Option<Instant>,
+    /// The wait that begins then, if it may be one.
+    planned: Option<(LockWaits, LockWait)>,
+    /// The wait that has begun.
+    pub wait: Option<WaitGuard>,
 }
 
 #[derive(Debug)]
@@ -42,7 +50,38 @@ pub(crate) enum About {
 
 impl Seen {
     pub(crate) fn new(about: About) -> Self {
-        Self { about, sent: None, reply: Vec::new(), held: None }
+        Self {
+            about,
+            sent: None,
+            reply: Vec::new(),
+            held: None,
+            turn: None,
+            planned: None,
+            wait: None,
+        }
+    }
+
+    /// It may wait for a lock, as this wait.
+    pub(crate) fn may_wait(&mut self, waits: &LockWaits, wait: LockWait) {
+        self.planned = Some((waits.clone(), wait));
+    }
+
+    /// The server has answered all commands before it.
+    pub(crate) fn comes_next(&mut self) {
+        self.turn.get_or_insert_with(Instant::now);
+        if let Some((waits, wait)) = self.planned.take() {
+            self.wait = Some(waits.begin(wait));
+        }
+    }
+
+    /// The outcome of the call that its statement is, by the response, which ended so.
+    pub(crate) fn outcome(&self, ending: Ending) -> Outcome {
+        let About::Run(text, _) = &self.about else { return Outcome::Untold };
+        match (ending, text.uses.alone) {
+            (Ending::Err { .. }, Some(_)) => Outcome::Error,
+            (_, Some(Alone::Row)) => one_value(&self.reply),
+            _ => Outcome::Untold,
+        }
     }
 
     /// Holds the end of the response back, if it may report a new lock, or of a free one while only

@@ -1,9 +1,11 @@
 //! What is reported of a session in mode observe: its statements with lock calls, and how long it held locks.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::statement::WatchedText;
+use crate::frontend::shared::seen_holds::{SeenHoldGuard, SeenHolds};
+use crate::frontend::shared::waits::WaitingSession;
 use crate::lock::function::Function;
 use crate::observe::event::{Made, Missed, ObservedEvent, Outcome, SeenStatement, StatementUser};
 use crate::observe::holds::{Ended, Holds, Lock};
@@ -15,12 +17,20 @@ use crate::sql::report::call_names::Alone;
 pub(crate) struct SessionReport {
     observer: Observer,
     who: StatementUser,
-    holds: Holds,
+    holds: Holds<SeenHoldGuard>,
+    seen: SeenHolds,
+    holder: WaitingSession,
 }
 
 impl SessionReport {
-    pub(crate) fn new(observer: Observer, who: StatementUser) -> Self {
-        Self { observer, who, holds: Holds::default() }
+    /// Of a session, whose holds are shown among `seen`.
+    pub(crate) fn new(
+        observer: Observer,
+        who: StatementUser,
+        seen: SeenHolds,
+        holder: WaitingSession,
+    ) -> Self {
+        Self { observer, who, holds: Holds::default(), seen, holder }
     }
 
     /// The default schema, as far as it is known.
@@ -31,7 +41,10 @@ impl SessionReport {
     /// The session starts over, perhaps as another user.
     pub(crate) fn anew(&mut self, who: Option<StatementUser>) {
         self.end_holds();
-        self.who = who.unwrap_or_else(|| self.who.clone());
+        if let Some(who) = who {
+            self.holder.owner = format!("{}@{}", who.user, who.host).as_bytes().into();
+            self.who = who;
+        }
     }
 
     /// A statement was prepared.
@@ -72,7 +85,7 @@ impl SessionReport {
         let statement = Arc::clone(&text.statement);
         self.observer.tell(ObservedEvent::Ran(self.who.clone(), statement, made));
         for (call, lock) in text.uses.calls.iter().zip(locks) {
-            self.follow(call.function, lock, outcome, alone, now);
+            self.follow(call.function, lock, outcome, alone, sent, now);
         }
     }
 
@@ -83,6 +96,7 @@ impl SessionReport {
         lock: Lock,
         outcome: Outcome,
         alone: Option<Alone>,
+        sent: Option<Instant>,
         now: Instant,
     ) {
         let untold = outcome == Outcome::Untold;
@@ -91,7 +105,11 @@ impl SessionReport {
         let one = outcome == Outcome::One || (untold && alone == Some(Alone::Untold) && held);
         match function {
             Function::GetLock if one => {
-                let missed = self.holds.taken(lock, now);
+                let waited = sent.map_or(Duration::ZERO, |sent| now - sent);
+                let show = |lock: &Lock| {
+                    self.seen.taken(self.holder.clone(), Arc::clone(&lock.name), waited)
+                };
+                let missed = self.holds.taken(lock, now, show);
                 self.miss(Missed::Hold, missed);
             }
             Function::GetLock if untold => self.doubt(1),
@@ -121,12 +139,13 @@ impl SessionReport {
 
     fn end_holds(&mut self) {
         let now = Instant::now();
-        let ended: Vec<Ended> = self.holds.clear().collect();
+        let ended: Vec<Ended<SeenHoldGuard>> = self.holds.clear().collect();
         self.told(ended, now);
     }
 
-    fn told(&self, ended: impl IntoIterator<Item = Ended>, now: Instant) {
-        for (name, since) in ended {
+    fn told(&self, ended: impl IntoIterator<Item = Ended<SeenHoldGuard>>, now: Instant) {
+        for (name, since, shown) in ended {
+            shown.ended();
             self.observer.tell(ObservedEvent::Held(name, now - since));
         }
     }

@@ -6,16 +6,18 @@ use std::time::{Duration, Instant};
 
 use super::arguments::{given, lock};
 use super::need::{Need, Untold, UntoldStatement, need};
-use super::pending_response::{About, Seen, one_value};
+use super::pending_response::{About, Seen};
 use super::report::SessionReport;
 use super::statement::{MAX_PARAMS, Prepared, TooManyReadings, WatchedText, bound};
+use super::waiting::wait_of;
 use crate::engine::shared::peers::Peers;
+use crate::frontend::shared::waits::{LockWaits, WaitingSession};
 use crate::lock::timeout::Timeout;
-use crate::observe::event::{Missed, Outcome, SeenStatement, StatementUser, shown};
+use crate::observe::event::{Missed, SeenStatement, StatementUser, shown};
 use crate::protocol::frame::HEADER;
 use crate::protocol::response::{Ending, PrepareOk};
 use crate::sql::lexer::dialect::Dialect;
-use crate::sql::report::call_names::{Alone, Use, Written};
+use crate::sql::report::call_names::{Use, Written};
 use crate::sql::report::coverage::{By, Coverage};
 use crate::types::Flavour;
 
@@ -49,6 +51,8 @@ pub(crate) struct Watch {
     /// Receives the response to the command that is forwarded next.
     next: Option<Box<Seen>>,
     purpose: Purpose,
+    /// The shapes of statements are counted.
+    shapes: bool,
 }
 
 /// A text that was read.
@@ -70,7 +74,7 @@ pub(crate) enum Purpose {
 }
 
 impl Watch {
-    pub(crate) fn new(flavour: Flavour, purpose: Purpose) -> Self {
+    pub(crate) fn new(flavour: Flavour, purpose: Purpose, shapes: bool) -> Self {
         Self {
             flavour,
             statements: HashMap::new(),
@@ -81,6 +85,7 @@ impl Watch {
             long_calls: false,
             next: None,
             purpose,
+            shapes,
         }
     }
 
@@ -89,10 +94,21 @@ impl Watch {
         matches!(self.purpose, Purpose::Rows(_))
     }
 
-    /// Takes what the response to the command that is forwarded now is to be told to.
-    pub(crate) fn begin(&mut self, alone: bool) -> Option<Box<Seen>> {
+    /// Takes what the response to the command that is forwarded now is to be told to. `who` may wait in it for a lock.
+    pub(crate) fn begin(
+        &mut self,
+        alone: bool,
+        waits: &LockWaits,
+        who: impl FnOnce() -> WaitingSession,
+    ) -> Option<Box<Seen>> {
         let mut seen = self.next.take()?;
         seen.sent = alone.then(Instant::now);
+        if let Some(wait) = wait_of(&seen.about, self.flavour, who()) {
+            seen.may_wait(waits, wait);
+        }
+        if alone {
+            seen.comes_next();
+        }
         if let Purpose::Rows(peers) = &self.purpose {
             seen.hold_back(peers.hold_by_rows());
         }
@@ -115,7 +131,7 @@ impl Watch {
         }
         let read = match self.purpose {
             Purpose::Report(_) => WatchedText::read(text, dialect, by),
-            Purpose::Rows(_) => WatchedText::read_calls(text, dialect, by),
+            Purpose::Rows(_) => WatchedText::read_calls(text, dialect, by, self.shapes),
         };
         let read = read?.map(Arc::new);
         if let Some(read) = read.as_ref().filter(|_| text.len() <= SHORT) {
@@ -290,6 +306,7 @@ impl Watch {
 
     /// A response ended. What that means for the rows of the session's locks, if they are kept.
     pub(crate) fn ended(&mut self, seen: Seen, ending: Ending) -> Option<(Need, Untold)> {
+        let outcome = seen.outcome(ending);
         match seen.about {
             About::Prepare(text) => self.prepared(text, &seen.reply, ending),
             About::Reset if !ending.is_error() => {
@@ -310,13 +327,8 @@ impl Watch {
                 return (calls && !prepares).then(|| (Need::Read(Vec::new()), Some(untold)));
             }
             About::Run(text, values) => {
-                let alone = text.uses.alone;
-                let outcome = match (ending, alone) {
-                    (Ending::Err { .. }, Some(_)) => Outcome::Error,
-                    (_, Some(Alone::Row)) => one_value(&seen.reply),
-                    _ => Outcome::Untold,
-                };
-                let told = alone.is_some() && !matches!(ending, Ending::Err { code: BAD_FIELD });
+                let told =
+                    text.uses.alone.is_some() && !matches!(ending, Ending::Err { code: BAD_FIELD });
                 let calls = text.uses.calls.iter();
                 match &mut self.purpose {
                     Purpose::Report(report) => {

@@ -8,13 +8,13 @@ mod held;
 mod lost;
 mod reset;
 pub mod shared;
+mod watched;
 
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
 use self::begin::{Begun, begin};
-use super::coexist::settle::{released, released_all, settle_rows};
 use super::dispatch::decide::Dispatcher;
 use super::dispatch::kill::run_process_kill;
 use super::dispatch::prepared_commit::{execute_commit, prepare_commit};
@@ -22,20 +22,19 @@ use super::dispatch::prepared_kill::{execute_kill, prepare_kill};
 use super::dispatch::text::{Answered, run_text};
 use super::link::close_reason::CloseReason;
 use super::link::guard::LeaseGuard;
-use super::link::pending::Finished;
 use super::link::{Link, LinkEvent};
 use super::locks::call_context::{CallContext, text_start};
 use super::locks::owner::{Asked, LockOwner, Locks};
 use super::login::Authenticated;
-use super::observe::need::{Need, Unsettled};
 use super::observe::report::SessionReport;
+use super::observe::unsettled::Unsettled;
 use super::observe::watch::{Purpose, Watch};
-use super::prepared::cursor::stand_in_to_close;
 use super::prepared::dispatch::prepared_command;
 use super::prepared::prepare::prepare_statement;
 use super::prepared::too_long::refuse_dropped;
 use super::shared::context::Context;
 use super::shared::registry::Entry;
+use super::shared::waits::WaitingSession;
 use super::state::current_command::CurrentCommand;
 use super::state::identity::{Identity, SessionIds};
 use super::state::ledger::Ledger;
@@ -95,9 +94,15 @@ impl Session {
             // At a replica there is no lock to be followed.
             _ if context.replicas.is_some() => None,
             (Mode::Coexist, _) => Some(Purpose::Rows(context.engine.peers())),
-            (_, reported) => reported.map(|(o, who)| Purpose::Report(SessionReport::new(o, who))),
+            (_, reported) => reported.map(|(observer, who)| {
+                let holder =
+                    WaitingSession { conn: connection, backend: None, owner: owner.0.clone() };
+                let seen = context.seen.holds.clone();
+                Purpose::Report(SessionReport::new(observer, who, seen, holder))
+            }),
         };
-        let watch = purpose.map(|purpose| Box::new(Watch::new(flavour, purpose)));
+        let shapes = context.config.digests > 0;
+        let watch = purpose.map(|purpose| Box::new(Watch::new(flavour, purpose, shapes)));
         let guard = Arc::new(LeaseGuard::new(context.engine.lease_handle()));
         let ledger = Ledger::new(Arc::clone(&guard));
         let (engine, gates) = (context.engine.clone(), context.gates.clone());
@@ -144,8 +149,7 @@ impl Session {
 
     async fn turn(&mut self) -> Result<(), CloseReason> {
         if self.phase.takes_commands() && self.locks.ledger_mut().is_to_read() {
-            let unsettled = Unsettled { need: Need::Unknown, untold: None, held: None, sent: None };
-            self.phase = Phase::Settling(vec![unsettled]);
+            self.phase = Phase::Settling(vec![Unsettled::unasked()]);
         }
         if let Phase::Settling(unsettled) = &mut self.phase {
             let unsettled = std::mem::take(unsettled);
@@ -242,68 +246,6 @@ impl Session {
         let Self { link, view, statements, identity, phase, context, watch, .. } = self;
         let mut dispatcher = Dispatcher { view, statements, identity, phase, context, watch };
         link.process_inbox(&mut dispatcher)
-    }
-
-    /// Takes in responses that somebody in the session waited for.
-    fn take_finished(&mut self) -> Result<(), CloseReason> {
-        for finished in self.link.take_finished() {
-            match finished {
-                Finished::Watched(mut seen, ending) => {
-                    let (held, sent) = (seen.held.take(), seen.sent);
-                    let need = self.watch.as_mut().and_then(|watch| watch.ended(*seen, ending));
-                    if let Some((need, untold)) = need {
-                        self.follow(Unsettled { need, untold, held, sent });
-                    } else if let Some(held) = held {
-                        self.link.send_client(&held.into_parts().0)?;
-                    }
-                }
-                Finished::Fetch(id, ending) => {
-                    if let Some(id) = stand_in_to_close(&mut self.statements, id, ending) {
-                        // A failure to send is noticed at the next command.
-                        let _ = self.link.send_unanswered(&packet::close_statement(id));
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether rows follow the locks that the server grants to this session.
-    fn keeps_rows(&self) -> bool {
-        self.watch.as_ref().is_some_and(|watch| watch.keeps_rows())
-    }
-
-    /// Does at once what a response means for the rows, or leaves it to [`Self::settle`].
-    fn follow(&mut self, unsettled: Unsettled) {
-        let Unsettled { need, untold, held, sent } = unsettled;
-        let nothing_held = self.locks.ledger().holds_nothing();
-        let need = match need {
-            Need::ReleaseAll => return released_all(&mut self.cx()),
-            Need::Release(ref name) if released(&mut self.cx(), &name.key) => return,
-            Need::Release(_) | Need::Read(_) | Need::Unknown if nothing_held && held.is_none() => {
-                return;
-            }
-            // Nothing of the answer can be changed any more.
-            Need::Look(..) if held.is_none() => return,
-            // It has another name, or only the server knows whether it is still held.
-            Need::Release(name) => Need::Read(vec![name]),
-            need => need,
-        };
-        let unsettled = Unsettled { need, untold, held, sent };
-        match &mut self.phase {
-            Phase::Settling(others) => others.push(unsettled),
-            phase => *phase = Phase::Settling(vec![unsettled]),
-        }
-    }
-
-    /// Writes what responses mean for the rows, and lets the client have the ends of them.
-    async fn settle(&mut self, unsettled: Vec<Unsettled>) -> Result<(), CloseReason> {
-        for unsettled in unsettled {
-            settle_rows(&mut self.cx(), unsettled).await?;
-        }
-        self.phase = Phase::Relaying;
-        // The server may have answered other commands meanwhile.
-        self.take_finished()
     }
 
     /// Answers what waits. The phase says so while that is under way, and if it ends the session.

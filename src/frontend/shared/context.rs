@@ -1,6 +1,7 @@
 //! What every session of a process shares.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use prometheus::IntCounter;
 
@@ -12,6 +13,7 @@ use super::log_lines::Lines;
 use super::paced::Paced;
 use super::programs::KnownPrograms;
 use super::registry::Registry;
+use super::seen_locks::SeenLocks;
 use super::shapes::Shapes;
 use super::switchover::Switchover;
 use crate::backend::greeted::Patience;
@@ -22,7 +24,8 @@ use crate::backend::spares::Spares;
 use crate::config::Config;
 use crate::engine::handle::Engine;
 use crate::engine::io::gatekeeper::Gates;
-use crate::metrics::Metrics;
+use crate::lock::function::Function;
+use crate::metrics::{CallOutcome, Metrics};
 use crate::net::buffers::Buffers;
 use crate::observe::recorder::Observer;
 use crate::protocol::command::Command;
@@ -62,6 +65,8 @@ pub struct Context {
     pub shapes: Shapes,
     /// What statements with lock calls came to.
     pub digests: Digests,
+    /// What is shown of the locks of sessions.
+    pub seen: SeenLocks,
     /// Lines of the log that clients can cause.
     pub lines: Arc<Lines>,
     /// Counters.
@@ -111,6 +116,21 @@ impl Context {
     /// Counts why the proxy ended a client's connection.
     pub fn count_closed(&self, reason: &str) {
         self.metrics.sessions_closed.with_label_values(&[reason]).inc();
+    }
+
+    /// Counts a lock call that has ended, of the proxy's or the server's. `took`: its time, where that is known, and `shape` its statement
+    /// without literals, for those who count shapes.
+    pub fn count_call(
+        &self,
+        function: Function,
+        outcome: CallOutcome,
+        took: Option<Duration>,
+        shape: impl FnOnce() -> String,
+    ) {
+        self.metrics.call(function, outcome);
+        if let Some(took) = took.filter(|_| self.config.digests > 0) {
+            self.count_digest(shape(), DigestEvent::Call(outcome, took));
+        }
     }
 
     /// Counts a statement with lock calls by its shape, if shapes are counted.

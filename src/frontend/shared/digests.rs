@@ -75,7 +75,8 @@ impl Digest {
                     CallOutcome::Native
                     | CallOutcome::Unsupported
                     | CallOutcome::Ended
-                    | CallOutcome::Failed => {}
+                    | CallOutcome::Failed
+                    | CallOutcome::Untold => {}
                 }
                 self.time += *time;
                 self.longest = self.longest.max(*time);

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::super::shared::activity::Activity;
 use super::super::shared::registry::{Entry, SessionInfo};
+use super::super::shared::waits::WaitingSession;
 use crate::engine::shared::current_backend::CurrentBackend;
 use crate::net::peer::Peer;
 use crate::protocol::auth::Method;
@@ -81,6 +82,12 @@ impl Identity {
     /// The owner as text.
     pub(crate) fn owner_text(&self) -> std::borrow::Cow<'_, str> {
         String::from_utf8_lossy(&self.owner)
+    }
+
+    /// The session as one that waits for a lock.
+    pub(crate) fn waiter(&self) -> WaitingSession {
+        let SessionIds { connection, backend } = &self.ids;
+        WaitingSession { conn: *connection, backend: backend.id(), owner: Arc::clone(&self.owner) }
     }
 
     /// How its user proved to be one; taken for another login on the open connection.

@@ -2,7 +2,7 @@
 
 use super::several::Several;
 use crate::frontend::link::input::Dropped;
-use crate::frontend::observe::need::Unsettled;
+use crate::frontend::observe::unsettled::Unsettled;
 
 /// What a session is doing.
 #[derive(Debug, Default)]

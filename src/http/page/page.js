@@ -61,7 +61,9 @@ const COLUMNS = {
     ["connection", (r) => String(r.connection_id), "number"],
     ["who", (r) => r.owner, ""],
     ["place", (r) => number(r, "place"), "number"],
-    ["held by", (r) => (r.holder_here === null ? "another proxy's" : String(r.holder_here)), "number"],
+    ["held by", (r) => (r.holder === null ? "not known" : String(r.holder)), "number"],
+    ["holder", (r) => r.holder_owner ?? "–", ""],
+    ["certain", (r) => r.certain, ""],
   ],
   deadlocks: [
     ["at (UTC)", (r) => r.at_utc.replace("T", " ").replace("Z", ""), ""],
@@ -226,21 +228,21 @@ const show = (status) => {
   // Without the lock tables nobody knows what is held; that there was nothing before does not say that there is nothing now.
   const none = (text) => (status.failed === null ? text : "Not known: the lock tables do not answer.");
   const known = status.failed === null || cluster.held > 0;
-  by("held").textContent = known && !cluster.observes ? count(cluster.held) : "–";
-  by("waiting").textContent = cluster.observes ? "–" : count(cluster.waiting);
+  by("held").textContent = known ? count(cluster.held) : "–";
+  by("waiting").textContent = count(cluster.waiting);
   by("grants").textContent = rate(last("grants"));
   by("refused").textContent = rate(last("not_free"));
   by("sessions").textContent = count(last("sessions"));
   for (const element of document.querySelectorAll(".spark")) spark(element, cluster.rates[element.dataset.series]);
   const locks = mine(status.locks), waits = mine(status.waiters);
   graph(mine(status.contended), waits);
-  // A proxy that observes keeps no locks, and the server's own locks are not listed.
-  const here = (text) => (cluster.observes ? "Not known: this proxy observes, and locks are the server's own. See lockstead report." : text);
+  // A proxy that observes knows what its own sessions do.
+  const here = (text) => (cluster.observes ? text.replace(/\.$/, " through this proxy.") : text);
   fill("locks", locks, here(none("No lock is held.")));
   by("locks-more").textContent = cluster.held > locks.length ? `the ${locks.length} held longest, of ${count(cluster.held)}` : "";
   fill("waits", waits.slice(0, 25), here("Nobody waits."));
   by("waits-more").textContent = cluster.waiting > 25 ? `25 of ${count(cluster.waiting)}` : "";
-  fill("deadlocks", mine(status.deadlocks), here("None."));
+  fill("deadlocks", mine(status.deadlocks), "None.");
   fill("proxies", mine(status.proxies), none("None that keeps locks."));
   fill("backends", servers, "");
   by("when").textContent = "as of " + new Date().toLocaleTimeString();

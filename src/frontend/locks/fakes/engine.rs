@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use super::super::owner::{Asked, Locks};
 use super::super::server::Task;
@@ -59,7 +60,7 @@ impl Locks for ScriptedLocks {
         Ticket::of(name.key, outcome)
     }
 
-    fn claim(&mut self, name: Name, owner: Arc<[u8]>, once: bool) -> Ticket {
+    fn claim(&mut self, name: Name, owner: Arc<[u8]>, once: bool, _: Option<Instant>) -> Ticket {
         self.acquire(name, owner, once)
     }
 

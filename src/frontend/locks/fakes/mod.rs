@@ -23,6 +23,7 @@ use crate::frontend::link::reply::Reply;
 use crate::frontend::shared::context::Context;
 use crate::frontend::shared::live_config::InForce;
 use crate::frontend::shared::registry::Registry;
+use crate::frontend::shared::seen_locks::SeenLocks;
 use crate::frontend::shared::switchover::Switchover;
 use crate::frontend::state::current_command::CurrentCommand;
 use crate::frontend::state::identity::{Identity, SessionIds};
@@ -85,7 +86,6 @@ impl Stage {
         let metrics = Arc::new(Metrics::new(None).expect("metrics"));
         let registry = Registry::default();
         let entry = registry.enter(mpsc::unbounded_channel().0, 1).expect("room for one");
-        let commands = Context::command_counters(&metrics);
         let context = Context {
             cluster: None,
             config,
@@ -95,6 +95,8 @@ impl Stage {
             observer: None,
             shapes: <_>::default(),
             digests: <_>::default(),
+            seen: SeenLocks::new(&metrics),
+            commands: Context::command_counters(&metrics),
             lines: <_>::default(),
             shared: None,
             reach: Reach::new(Writer::among(Vec::new()), None, metrics.backend_up.clone()),
@@ -106,7 +108,6 @@ impl Stage {
             spares: Spares::new(Duration::from_secs(1)),
             registry,
             buffers: Buffers::default(),
-            commands,
         };
         let lease = Arc::new(Lease::of(PROXY));
         let (peer, opened, backend) = (Peer(None), Duration::ZERO, BackendId(CONNECTION));

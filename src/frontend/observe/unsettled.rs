@@ -1,0 +1,28 @@
+//! A response that ended, and what has to be done before the client gets its end.
+
+use std::time::Instant;
+
+use super::held_back::HeldBack;
+use super::need::{Need, Untold};
+use super::run_end::RunEnd;
+
+/// A response that ended, and what has to be done before the client gets its end.
+#[derive(Debug)]
+pub(crate) struct Unsettled {
+    pub need: Need,
+    /// Of a statement whose locks only the server may know.
+    pub untold: Untold,
+    /// What is held back of it.
+    pub held: Option<HeldBack>,
+    /// When its command was sent, if no other was under way.
+    pub sent: Option<Instant>,
+    /// The run that it answers; none where the sweep has found a lock.
+    pub run: Option<RunEnd>,
+}
+
+impl Unsettled {
+    /// The locks of a session are to be read although it has asked nothing.
+    pub(crate) fn unasked() -> Self {
+        Self { need: Need::Unknown, untold: None, held: None, sent: None, run: None }
+    }
+}

@@ -1,0 +1,143 @@
+//! The server's own locks that sessions were seen to take, where no rows are kept (mode observe).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use super::waits::WaitingSession;
+use crate::metrics::Metrics;
+use crate::types::ConnectionId;
+
+/// Holds that are listed; gauges and histograms count all.
+const MOST: usize = 100_000;
+
+/// A lock that a session was seen to take.
+#[derive(Debug, Clone)]
+pub struct SeenHold {
+    /// The id that the session's client was told.
+    pub conn: ConnectionId,
+    /// user@host.
+    pub owner: Arc<[u8]>,
+    /// The lock's name as people are to see it.
+    pub name: Arc<str>,
+    /// For how long it has been held.
+    pub held: Duration,
+}
+
+type Listed = (Instant, WaitingSession, Arc<str>);
+
+#[derive(Debug, Default)]
+struct HoldList {
+    /// In the order in which they were taken.
+    holds: BTreeMap<u64, Listed>,
+    next: u64,
+}
+
+/// Those of a cluster's sessions at this proxy.
+#[derive(Debug, Clone)]
+pub struct SeenHolds {
+    list: Arc<Mutex<HoldList>>,
+    metrics: Arc<Metrics>,
+}
+
+/// A hold that is listed as long as this lives.
+#[derive(Debug)]
+pub struct SeenHoldGuard {
+    holds: SeenHolds,
+    id: u64,
+    since: Instant,
+    name: Arc<str>,
+    measured: bool,
+}
+
+impl SeenHolds {
+    /// None yet.
+    pub fn new(metrics: Arc<Metrics>) -> Self {
+        Self { list: Arc::default(), metrics }
+    }
+
+    /// A session was seen to take a lock, for which it had waited so long.
+    pub fn taken(&self, who: WaitingSession, name: Arc<str>, waited: Duration) -> SeenHoldGuard {
+        let since = Instant::now();
+        let mut list = self.list.lock();
+        let id = list.next;
+        list.next += 1;
+        if list.holds.len() < MOST {
+            list.holds.insert(id, (since, who, Arc::clone(&name)));
+        }
+        drop(list);
+        self.metrics.held.inc();
+        if let Some(named) = &self.metrics.named {
+            named.granted(&name, waited.as_secs_f64());
+        }
+        SeenHoldGuard { holds: self.clone(), id, since, name, measured: false }
+    }
+
+    /// Those of this moment, the longest first.
+    pub fn all(&self) -> Vec<SeenHold> {
+        let shown = |(since, who, name): &Listed| SeenHold {
+            conn: who.conn,
+            owner: Arc::clone(&who.owner),
+            name: Arc::clone(name),
+            held: since.elapsed(),
+        };
+        self.list.lock().holds.values().map(shown).collect()
+    }
+
+    /// Shows how long the longest has lasted.
+    pub fn measure(&self) {
+        let list = self.list.lock();
+        let longest =
+            list.holds.values().next().map_or(Duration::ZERO, |(since, ..)| since.elapsed());
+        self.metrics.longest_hold.set(longest.as_secs_f64());
+    }
+}
+
+impl SeenHoldGuard {
+    /// It was seen to end. One that is dropped otherwise is no longer followed: its time is not known.
+    pub fn ended(mut self) {
+        self.measured = true;
+    }
+}
+
+impl Drop for SeenHoldGuard {
+    fn drop(&mut self) {
+        let SeenHolds { list, metrics } = &self.holds;
+        list.lock().holds.remove(&self.id);
+        metrics.held.dec();
+        let held = self.since.elapsed().as_secs_f64();
+        if let Some(named) = &metrics.named {
+            named.ended(&self.name, if self.measured { held } else { 0.0 });
+        }
+        if self.measured {
+            metrics.hold_seconds.observe(held);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hold_is_shown_until_it_ends_and_measured_if_that_was_seen() {
+        let metrics = Arc::new(Metrics::new(None).expect("metrics"));
+        let holds = SeenHolds::new(Arc::clone(&metrics));
+        let who =
+            WaitingSession { conn: ConnectionId(7), backend: None, owner: b"app@host"[..].into() };
+        let take = |name: &str| holds.taken(who.clone(), name.into(), Duration::ZERO);
+        let (seen, lost) = (take("a"), take("b"));
+        holds.measure();
+        let names: Vec<_> = holds.all().iter().map(|hold| hold.name.to_string()).collect();
+        assert_eq!((names, metrics.held.get()), (vec!["a".to_owned(), "b".to_owned()], 2));
+        assert!(metrics.longest_hold.get() > 0.0);
+        drop(lost);
+        assert_eq!(metrics.hold_seconds.get_sample_count(), 0);
+        seen.ended();
+        holds.measure();
+        assert_eq!((metrics.hold_seconds.get_sample_count(), metrics.held.get()), (1, 0));
+        assert!(holds.all().is_empty() && metrics.longest_hold.get() < 1e-9);
+    }
+}
