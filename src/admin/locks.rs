@@ -96,14 +96,15 @@ fn seen_locks(
     let mut held = cluster.seen.holds.all();
     held.retain(|hold| like.is_none_or(|pattern| is_like(&hold.name, pattern)));
     held.sort_by(|a, b| a.name.cmp(&b.name));
+    let address = Cell::text(cluster.in_force.config().listen.first().map(ToString::to_string));
     let cells = |hold: &SeenHold| {
         vec![
             Cell::text(cluster.name.as_deref()),
             Cell::Text(hold.name.to_string()),
             Cell::Text("server".to_owned()),
             Cell::Null,
-            Cell::Null,
-            Cell::Null,
+            address.clone(),
+            Cell::Text("live".to_owned()),
             Cell::Number(hold.conn.0),
             Cell::bytes(&hold.owner),
             Cell::Null,

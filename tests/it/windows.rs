@@ -20,6 +20,7 @@ use crate::session::Session;
 use crate::stage::{eventually, join, on_both};
 
 mod waits;
+mod walk;
 
 on_both! {
     the_page_and_the_tables_are_served
