@@ -169,8 +169,7 @@ impl RunningCluster {
         };
         let replicas = ReplicaParts::of(&own);
         let each = |(in_force, sockets)| {
-            let context = Context { in_force, ..own.clone() }.renewed();
-            let context = shared::given_to(context, &users)?;
+            let context = shared::given_to(own.renewed_with(in_force), &users)?;
             Ok((ReplicaParts::given_to(replicas.as_ref(), context), sockets))
         };
         let listeners = bound.into_iter().map(each).collect::<Result<_, StartError>>()?;

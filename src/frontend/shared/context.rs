@@ -94,6 +94,12 @@ pub struct Context {
 }
 
 impl Context {
+    /// With the settings of a listener.
+    #[must_use]
+    pub fn renewed_with(&self, in_force: InForce) -> Self {
+        Self { in_force, ..self.clone() }.renewed()
+    }
+
     /// For a new session.
     #[must_use]
     pub fn renewed(&self) -> Self {
