@@ -16,8 +16,6 @@ mod doctor;
 mod documented;
 mod endings;
 mod evaluation;
-#[cfg(feature = "mutants")]
-mod faults;
 mod fenced_commit;
 mod fenced_forms;
 mod fenced_writes;

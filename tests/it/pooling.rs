@@ -11,6 +11,8 @@ mod endings;
 mod failover;
 mod failover_beside_native;
 mod fairness;
+#[cfg(feature = "mutants")]
+mod faults;
 mod fences;
 mod ground;
 mod idle;

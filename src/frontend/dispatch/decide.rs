@@ -84,6 +84,7 @@ impl Dispatch for Dispatcher<'_> {
             return Ok(CommandAction::Incomplete);
         }
         link.let_go();
+        mutants::fail_at(bytes);
         if let Some(watch) = self.watch {
             return decide_watched(watch, self.view, link, bytes);
         }
@@ -208,7 +209,6 @@ impl Dispatcher<'_> {
             return if matters { CommandAction::Park } else { CommandAction::Forward(None) };
         };
         let text = &payload[text_at..];
-        mutants::fail_at(text);
         let query = head.command == Command::QUERY;
         link.note_text(text, self.view.dialect(link.status()), true, query);
         let found = scan(text);

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::ground::options;
 use crate::own_server::{OwnServer, flavour_of};
-use crate::pooling::ground::options;
 use crate::proxy::Proxy;
 use crate::script::Server;
 use crate::session::Session;
