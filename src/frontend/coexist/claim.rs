@@ -94,6 +94,10 @@ pub(super) async fn claim(
     if let Some(error) = over_limit(cx) {
         return Ok(Row::OverLimit(error));
     }
+    // Then nothing need be tried. The row is claimed again when the tables can be written.
+    if let Some(why) = cx.context.engine.lease().unwritable().filter(|_| stands_by(cx)) {
+        return Ok(Row::Failed(why));
+    }
     let owner = Arc::clone(cx.identity.owner());
     let mut ticket = cx.locks.claim(name, owner, limit.once, limit.began);
     let acquired = match until_claimed(cx, &mut ticket, limit).await {
