@@ -8,7 +8,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use crate::fleet::{Mode, Node};
-use crate::history::now;
+use crate::history::{Fault, now};
 use crate::session::{Broken, Place, Session};
 
 /// Deadlocks between locks are errors within this time for exactly one of each cycle.
@@ -214,16 +214,17 @@ impl Worker {
     }
 
     /// 3572 and 1205: another transaction has locked the row. After a restart it may be one that the
-    /// server found in its log.
+    /// server found in its log, and during a backup it is the read lock.
     fn blocked(&self, session: &Session, key: &str, e: Broken) {
         if let Broken::Error(code @ (1205 | 3572)) = e {
             let to = now();
             let from = to.saturating_sub(Duration::from_secs(20));
             let events = self.client.place.history.events();
-            let restarted =
-                events.faults.iter().any(|f| f.kind == "restart" && f.from <= to && f.to >= from);
+            let excuses =
+                |f: &Fault| matches!(f.kind, "restart" | "backup") && f.from <= to && f.to >= from;
+            let was_hit = events.faults.iter().any(excuses);
             drop(events);
-            if !restarted {
+            if !was_hit {
                 let what = format!(
                     "session {} has the lock, and a transaction the row: error {code}",
                     session.number
