@@ -206,6 +206,9 @@ fn read_only(server: &Server, extra: &[&str]) -> (OwnServer, Proxy) {
     let url = own.server.url.replace("root:rootpw@", "keeper:keeper@");
     let proxy = Proxy::start_on(&url, &schema, &[&COEXIST[..], extra].concat());
     eventually("it grants", || (proxy.metric("lockstead_lease_good") >= 1.0).then_some(()));
+    // Then it knows the others.
+    let renewed = || proxy.metric("lockstead_lease_renewal_seconds_count") >= 1.0;
+    eventually("it has renewed its lease", || renewed().then_some(()));
     (own, proxy)
 }
 
