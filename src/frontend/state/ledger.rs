@@ -119,11 +119,6 @@ impl Ledger {
         self.without_row.retain(|name| kept(&name.key));
     }
 
-    /// Whether the session has this lock, with a row or without.
-    pub(crate) fn has(&self, key: &Key) -> bool {
-        self.held.contains(key) || self.without_row.iter().any(|name| name.key == *key)
-    }
-
     /// Whether the session has no lock, with a row or without.
     pub(crate) fn holds_nothing(&self) -> bool {
         self.held.is_empty() && self.without_row.is_empty()
