@@ -173,9 +173,17 @@ impl Scripted {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let backend = listener.local_addr().expect("bound").to_string();
         let (hello, play) = (packet(0, hello), Arc::new(play));
+        let real = (store.host.clone(), store.port);
         std::thread::spawn(move || {
-            // The first is the proxy's own, which checks whether this is the store's server.
-            for stream in listener.incoming().flatten().skip(1) {
+            let mut clients = listener.incoming().flatten();
+            // The first is the proxy's own, which checks whether this is the store's server: it is told so.
+            if let Some(own) = clients.next() {
+                join(
+                    &own,
+                    &TcpStream::connect((real.0.as_str(), real.1)).expect("the store's server"),
+                );
+            }
+            for stream in clients {
                 let (hello, play) = (hello.clone(), Arc::clone(&play));
                 std::thread::spawn(move || {
                     let mut peer = Peer::new(stream);
@@ -226,6 +234,19 @@ impl Scripted {
         let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:")).expect("VmHWM");
         let kib = line.split_whitespace().next().expect("a number");
         kib.parse::<u64>().expect("a number") * 1024
+    }
+}
+
+/// Has two peers talk to each other.
+fn join(one: &TcpStream, other: &TcpStream) {
+    for (from, to) in [(one, other), (other, one)] {
+        let (mut from, mut to) =
+            (from.try_clone().expect("a copy"), to.try_clone().expect("a copy"));
+        std::thread::spawn(move || {
+            // However it ends, the other one hears of it.
+            let _ = std::io::copy(&mut from, &mut to);
+            let _ = to.shutdown(Shutdown::Write);
+        });
     }
 }
 
