@@ -5,7 +5,7 @@ use prometheus::{IntCounterVec, Registry};
 use super::register::counter_vec;
 
 /// Metrics that are shown besides those of observing. The rest is about a lease, lock tables and shared connections.
-const SHOWN: [&str; 26] = [
+const SHOWN: [&str; 27] = [
     "lockstead_build_info",
     "lockstead_certificate_end_seconds",
     "lockstead_server_info",
@@ -32,6 +32,7 @@ const SHOWN: [&str; 26] = [
     "lockstead_locks_waiting",
     "lockstead_logins_total",
     "lockstead_protocol_errors_total",
+    "lockstead_panics_total",
 ];
 
 /// Counters of what is observed.

@@ -98,13 +98,14 @@ fn server_config() -> ServerConfig {
 
 fn greeting((flavour, offers): (Flavour, Offers)) -> Vec<u8> {
     let version: &[u8] = match flavour {
-        Flavour::MySql => b"9.7.0",
+        Flavour::MySql => b"9.7.4",
         Flavour::MariaDb => b"5.5.5-10.11.19-MariaDB",
     };
     let plain = LONG_PASSWORD | PROTOCOL_41 | RESERVED2 | PLUGIN_AUTH | CONNECT_WITH_DB;
     let bits = if offers == Offers::Tls { plain | SSL } else { plain }.to_le_bytes();
     let tail = b"\x15\0\0\0\0\0\0\0\0\0\0ijklmnopqrst\0caching_sha2_password\0";
-    [b"\x0a", version, b"\0\x07\0\0\0abcdefgh\0", &bits[..2], b"\x2d\x02\0", &bits[2..], tail]
+    // Without a connection's id the proxy cannot tell that it is not the store's server, and starts.
+    [b"\x0a", version, b"\0\0\0\0\0abcdefgh\0", &bits[..2], b"\x2d\x02\0", &bits[2..], tail]
         .concat()
 }
 

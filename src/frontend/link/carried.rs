@@ -91,10 +91,13 @@ impl Link {
         if !self.is_in_doubt_with_locks() {
             return Ok(());
         }
-        self.learn_reports().await?;
-        if self.has_waited_for_warnings() {
+        if self.waits_for_warnings() {
+            return Ok(());
+        }
+        if self.seat.as_ref().is_some_and(|seat| seat.may_take_diagnostics()) {
             self.keep_diagnostics().await?;
         }
+        self.learn_reports().await?;
         let free = self.seat.as_ref().is_some_and(|seat| seat.pins.is_empty());
         if free && self.is_in_doubt_with_locks() { self.capture().await } else { Ok(()) }
     }
@@ -103,17 +106,18 @@ impl Link {
     /// can be asked for it now.
     fn is_in_doubt_with_locks(&self) -> bool {
         let Some(seat) = &self.seat else { return false };
-        let in_doubt = self.guard.is_armed() && seat.if_lost.goes_on && !seat.is_known();
+        // What ties it to the connection would end it in any case, and a question might change that.
+        let tied = !seat.pins.is_empty() && !seat.may_take_diagnostics();
+        let in_doubt = self.guard.is_armed() && seat.if_lost.goes_on && !seat.is_known() && !tied;
         // A question might use up what the next transaction is to be.
         let waits = seat.state.characteristics.is_empty() || self.status.has(Status::IN_TRANS);
         in_doubt && waits && self.server.is_there() && self.is_between() && !self.client_ended
     }
 
-    /// Whether only warnings stand against a question, and the client has not asked for those of the statement before.
-    fn has_waited_for_warnings(&mut self) -> bool {
+    /// Whether the client may yet ask for the warnings of its last statement, which a question would clear.
+    fn waits_for_warnings(&mut self) -> bool {
         let Some(seat) = &mut self.seat else { return false };
-        let warned = seat.may_take_diagnostics();
-        warned && std::mem::replace(&mut seat.waits_for_warnings, warned)
+        seat.may_take_diagnostics() && !std::mem::replace(&mut seat.waits_for_warnings, true)
     }
 
     /// Has the server tell what it reports late, and what a later question would change.

@@ -52,6 +52,7 @@ const ABSENT: [(&str, &[Reason]); 3] = [
             ("lockstead_lost_rows", "it has no rows"),
             ("lockstead_pool", "its sessions share no connections"),
             ("lockstead_pinned", "its sessions share no connections"),
+            ("lockstead_sessions_lost", "its sessions share no connections"),
             ("lockstead_password", "it learns no passwords"),
             ("lockstead_given", "it learns no passwords"),
             ("lockstead_switchover", "it holds no statements back"),
