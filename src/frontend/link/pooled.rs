@@ -162,7 +162,9 @@ impl Link {
         let asked = std::mem::take(&mut seat.asked) || mutants::shuffles() || outlived;
         if asked || wanted || seat.pool.is_over(seat.key.user.bytes()) {
             self.leave().await?;
-            if let Some(hold) = self.seat.as_ref().and_then(|seat| seat.hold.as_ref()) {
+            // Warnings tie it for a short time only.
+            let tied = self.server.is_there() && !self.has_only_diagnostics();
+            if let Some(hold) = self.seat.as_ref().and_then(|s| s.hold.as_ref()).filter(|_| tied) {
                 hold.refuse();
             }
         }
