@@ -243,7 +243,7 @@ fn join(one: &TcpStream, other: &TcpStream) {
         let (mut from, mut to) =
             (from.try_clone().expect("a copy"), to.try_clone().expect("a copy"));
         std::thread::spawn(move || {
-            // However it ends, the other one hears of it.
+            // However it ends, the other one learns of it.
             let _ = std::io::copy(&mut from, &mut to);
             let _ = to.shutdown(Shutdown::Write);
         });

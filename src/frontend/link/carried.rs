@@ -106,7 +106,7 @@ impl Link {
     /// can be asked for it now.
     fn is_in_doubt_with_locks(&self) -> bool {
         let Some(seat) = &self.seat else { return false };
-        // What ties it to the connection would end it in any case, and a question might change that.
+        // If it is tied to the connection, it ends in any case, and a question might change what ties it.
         let tied = !seat.pins.is_empty() && !seat.may_take_diagnostics();
         let in_doubt = self.guard.is_armed() && seat.if_lost.goes_on && !seat.is_known() && !tied;
         // A question might use up what the next transaction is to be.
