@@ -161,6 +161,8 @@ fn receive(stream: &mut impl Read) -> io::Result<(u8, Vec<u8>)> {
     Ok((header[3], payload))
 }
 
+/// In mode durable the proxy is not ready before it has compared `backend` and `store`.
+const BESIDE: [&str; 3] = ["--create-schema", "--mode", "coexist"];
 const USER: &str = "keeper_of_locks";
 const PASSWORD: &str = "a-secret-that-is-looked-for";
 
@@ -220,7 +222,7 @@ fn an_impostor_learns_nothing_of_the_store_s_account(server: &Server) {
         ] {
             let case = (offers, demands);
             let impostor = Impostor::start(flavour_of(server), offers);
-            let extra = [&["--create-schema", "--backend-tls-ca", &ca], demands].concat();
+            let extra = [&BESIDE[..], &["--backend-tls-ca", &ca], demands].concat();
             let backend = format!("127.0.0.1:{}", impostor.port);
             let proxy = Launched::start(&backend, &keeper.store(server.port), &extra);
             for said in impostor.logins() {
@@ -243,7 +245,7 @@ fn without_tls_anywhere_no_password_leaves_for_a_probe_s_sake(server: &Server) {
     let keeper = Keeper::create(server);
     let impostor = Impostor::start(flavour_of(server), Offers::Nothing);
     let backend = format!("127.0.0.1:{}", impostor.port);
-    let proxy = Launched::start(&backend, &keeper.store(server.port), &["--create-schema"]);
+    let proxy = Launched::start(&backend, &keeper.store(server.port), &BESIDE);
     let before = impostor.logins().len();
     Impostor::probe(proxy.port);
     let said = eventually("the probe's connection is completed", || {

@@ -60,14 +60,16 @@ fn errors_before_a_login_reach_every_client(server: &Server) {
     let nobody = listener.local_addr().expect("bound").to_string();
     drop(listener);
     let store = format!("{}{}", server.url, fresh_schema());
-    let proxy = Launched::start(&nobody, &store, &["--create-schema"]);
+    // In mode durable it is not ready before it has compared `backend` and `store`.
+    let coexist = ["--create-schema", "--mode", "coexist"];
+    let proxy = Launched::start(&nobody, &store, &coexist);
     let unreachable = (1429, "Lockstead can't connect to the MySQL server");
     assert_told(proxy.port, root, WITHOUT_TLS, unreachable);
     let plain = Proxy::start(&server.url, &["--tls", "off"]);
     let backend = format!("127.0.0.1:{}", plain.port);
     let store = format!("{}{}", server.url, fresh_schema());
     let proxy =
-        Launched::start(&backend, &store, &["--create-schema", "--backend-tls", "required"]);
+        Launched::start(&backend, &store, &[&coexist[..], &["--backend-tls", "required"]].concat());
     assert_told(proxy.port, root, WITHOUT_TLS, (1429, "the server offers none"));
 }
 

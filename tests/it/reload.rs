@@ -113,7 +113,7 @@ fn settings_that_need_a_restart_are_named_and_stay(server: &Server) {
 }
 
 fn a_signal_reads_the_settings_again(server: &Server) {
-    let desk = Desk::with(server, "", &[]);
+    let desk = Desk::with(server, "max_connections = 10000\n", &[]);
     let _open = Session::at(desk.proxy.port);
     desk.write("max_connections = 1\nlease = '11s'\n");
     desk.proxy.signal("HUP");
@@ -121,10 +121,10 @@ fn a_signal_reads_the_settings_again(server: &Server) {
     for said in ["max_connections: 1, was 10000", "lease: 11s needs a restart, 30s stays"] {
         eventually(said, || desk.proxy.log().contains(said).then_some(()));
     }
-    desk.write("max_connections = 0\n");
+    desk.write("max_connections = 4294967295\n");
     desk.proxy.signal("HUP");
     eventually("the refusal is logged", || {
-        desk.proxy.log().contains("`max_connections`: 0 is outside").then_some(())
+        desk.proxy.log().contains("`max_connections`: 4294967295 is outside").then_some(())
     });
 }
 

@@ -360,7 +360,7 @@ fn a_server_that_cannot_be_reached_is_reported(server: &Server) {
             said.contains(what).then_some(answer(&said).code)
         })
     };
-    assert_eq!(says("no connection to 127.0.0.1:"), 503);
+    assert_eq!(says("cannot check whether `backend` (127.0.0.1:"), 503);
     assert_eq!(json(http, "/api/v1/backends")[0]["backend_answers"], "no");
     // It comes back while no client tries.
     to_server.lead_to(server.port);

@@ -283,6 +283,8 @@ impl Seat {
         }
         // INTO of a SELECT may be one into variables.
         let writes = begins_with(text, &[b"insert", b"replace", b"load"]);
+        // Most procedures use a table; what this one uses is not known.
+        let writes = writes || effects.has(Mark::Call);
         let text = text.to_ascii_lowercase();
         let has = |word: &&[u8]| memchr::memmem::find(&text, word).is_some();
         writes || [&b"from"[..], b"update", b"table"].iter().any(has)

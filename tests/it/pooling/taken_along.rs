@@ -71,7 +71,12 @@ fn warnings_are_taken_along_by_a_client_that_does_not_ask_for_them_soon(server: 
 
 fn warnings_end_with_the_statement_that_clears_them(server: &Server) {
     let (ground, [mut session, mut other, mut direct]) = three(server);
-    for clears in ["SELECT 1", "SELECT id FROM t", "BEGIN", "SELECT 3 / 0"] {
+    for procedure in ["calls() UPDATE t SET id = 2", "selects() SELECT id FROM t"] {
+        direct.run(&format!("CREATE PROCEDURE {procedure}"));
+    }
+    let clearing =
+        ["SELECT 1", "SELECT id FROM t", "BEGIN", "SELECT 3 / 0", "CALL calls()", "CALL selects()"];
+    for clears in clearing {
         said(&mut session, "SELECT 1 / 0, 2 / 0");
         said(&mut direct, "SELECT 1 / 0, 2 / 0");
         ground.until_pinned_by(&["diagnostics"]);

@@ -252,7 +252,11 @@ fn calls_are_counted_by_what_they_came_to(server: &Server) {
         let wait = only_wait(&desk);
         // KILL QUERY ends the wait: with an error at MySQL, with NULL at MariaDB.
         let mut killer = Session::at(desk.proxy.port);
-        killer.run(&format!("KILL QUERY {}", wait["connection_id"]));
+        // In mode durable it finds the wait soon after that has begun.
+        eventually("the wait ends", || {
+            killer.run(&format!("KILL QUERY {}", wait["connection_id"]));
+            desk.rows(&["waiters"]).is_empty().then_some(())
+        });
         b.client.read_response(Shape::Query);
         a.value(&format!("SELECT IS_USED_LOCK('{name}')"));
         a.value(&format!("SELECT IS_FREE_LOCK('{name}')"));

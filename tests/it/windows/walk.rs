@@ -301,6 +301,7 @@ fn work(server: &Server, mode: &str) -> Seen {
     c.lock(&other);
     b.ask_for(&hot);
     eventually("b waits", || (!desk.rows(&["waiters"]).is_empty()).then_some(()));
+    until_busy(&mut server.root(), b.id());
     assert_eq!(c.value(&format!("SELECT GET_LOCK('{hot}', 0)")).as_deref(), Some("0"));
     if let Some(far) = &mut far {
         far.ask_for(&hot);
@@ -325,6 +326,13 @@ fn work(server: &Server, mode: &str) -> Seen {
     if ended.error().is_some() {
         c.run("SELECT RELEASE_ALL_LOCKS()");
         a.client.read_response(Shape::Query);
+    }
+    if mode == "durable" {
+        // A page's answer may be some seconds old.
+        eventually("the deadlock is shown", || {
+            let shown = json(desk.proxy.http, "/api/v1/deadlocks");
+            (shown != Value::Array(Vec::new())).then_some(())
+        });
     }
     seen.look(&desk);
     // Larger statements, definitions, statements that are not covered, locks of procedures.
