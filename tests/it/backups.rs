@@ -119,7 +119,8 @@ fn disturbs_nobody(server: &Server, (stop, go_on): Stop) {
         assert!(proxy.metric("lockstead_fenced_sessions_total") < 1.0);
         assert!(proxy.log().contains("the lock tables cannot be written"), "{}", proxy.log());
     }
-    assert_eq!(takeovers(), before);
+    let more = takeovers().iter().zip(&before).any(|(now, then)| now > then);
+    assert!(!more, "a lock was taken over");
     busy.unlock("new");
     other.unlock("of the other");
 }
