@@ -144,7 +144,7 @@ impl Tls {
         let processed = self.connection.process_new_packets();
         // An alert that says why, a ticket, or a new key.
         let flushed = self.flush(socket);
-        processed.map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
+        processed.map_err(unread)?;
         flushed.map(|()| true)
     }
 
@@ -182,6 +182,16 @@ impl Tls {
         // Best effort: the socket is closed next.
         let _ = self.flush(socket);
     }
+}
+
+/// An error of what the peer sent. An alert is no garbage: the peer ends the connection. OpenSSL sends one when its own peer
+/// has closed the connection without a word.
+fn unread(error: rustls::Error) -> io::Error {
+    let kind = match error {
+        rustls::Error::AlertReceived(_) => io::ErrorKind::ConnectionAborted,
+        _ => io::ErrorKind::InvalidData,
+    };
+    io::Error::new(kind, error)
 }
 
 /// A socket as rustls wants it.

@@ -1,13 +1,16 @@
 //! Answers that no server gives: the session ends at once, and no client gets what may be the answer to another command.
 
+use crate::proxy::Proxy;
 use crate::script::Server;
 use crate::scripted::{Peer, Scripted, ok, packet, result};
+use crate::session::Session;
 use crate::stage::{eventually, on_both};
 
 on_both! {
     an_answer_that_cannot_be_followed_ends_its_session
     the_rest_of_an_answer_is_not_the_next_one
     an_error_may_come_unasked
+    a_client_that_goes_is_no_answer
 }
 
 /// A server that gives one of these answers to each connection's first command, which ends with the answer's number, and
@@ -111,4 +114,16 @@ fn an_error_may_come_unasked(store: &Server) {
         assert_eq!(client.rest(), sent);
         assert_eq!(counted(&scripted, "none") + counted(&scripted, "query"), 0);
     }
+}
+
+/// The server learns it when the statement ends, and sends a TLS alert in its answer's place.
+fn a_client_that_goes_is_no_answer(server: &Server) {
+    let proxy = Proxy::start(&server.url, &["--mode", "coexist", "--backend-tls", "required"]);
+    let mut session = Session::at(proxy.port);
+    let shown = session.client.query(b"SHOW STATUS LIKE 'Ssl_cipher'");
+    assert!(crate::wire::render::summary(&shown).contains("TLS"), "no TLS to the server");
+    session.send("SELECT SLEEP(0.2)");
+    drop(session);
+    eventually("the session ends", || (proxy.metric("lockstead_sessions") < 1.0).then_some(()));
+    assert!(!proxy.log().contains("cannot be followed"), "{}", proxy.log());
 }
