@@ -169,7 +169,7 @@ pub async fn connect(
         let header =
             client.map(|client| stream.peer_addr().map(|at| proxy_protocol::header(client, at)));
         let socket = Socket::Tcp(stream);
-        socket.set_options()?;
+        socket.set_server_options()?;
         let mut leg = Leg::new(socket);
         if let Some(header) = header.transpose()? {
             leg.send_all(&header).await?;

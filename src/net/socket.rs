@@ -17,13 +17,18 @@ use tokio::net::{TcpStream, UnixStream};
 /// unless [`Socket::bound_silence`] sets this one for them, too.
 pub const PEER_TIMEOUT: Duration = Duration::from_mins(2);
 
+/// The same of a server, which works for a client that waits: also while data are on their way to it.
+pub const SERVER_TIMEOUT: Duration = Duration::from_mins(1);
+
 /// No delay, and a bound on how long a vanished peer goes unnoticed.
 pub fn set_tcp_options(stream: &TcpStream) -> io::Result<()> {
+    set_probes(stream, PEER_TIMEOUT)
+}
+
+fn set_probes(stream: &TcpStream, timeout: Duration) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    let probes = TcpKeepalive::new()
-        .with_time(PEER_TIMEOUT / 2)
-        .with_interval(PEER_TIMEOUT / 12)
-        .with_retries(6);
+    let probes =
+        TcpKeepalive::new().with_time(timeout / 2).with_interval(timeout / 12).with_retries(6);
     SockRef::from(stream).set_tcp_keepalive(&probes)
 }
 
@@ -53,6 +58,15 @@ impl Socket {
             Self::Tcp(stream) => set_tcp_options(stream),
             Self::Unix(_) => Ok(()),
         }
+    }
+
+    /// The same of a connection to a server.
+    pub fn set_server_options(&self) -> io::Result<()> {
+        if let Self::Tcp(stream) = self {
+            set_probes(stream, SERVER_TIMEOUT)?;
+        }
+        self.bound_silence(Some(SERVER_TIMEOUT));
+        Ok(())
     }
 
     /// Reads at most `room` bytes. `Ok(None)` when nothing is there yet, `Ok(Some(0))` at the
@@ -104,12 +118,12 @@ impl Socket {
         either!(self, stream => stream.poll_write_ready(cx))
     }
 
-    /// Whether a peer counts as gone that has not acknowledged data for so long. Only for data that
-    /// surely find room with it: the kernel takes one for gone, too, that has had no room for so long.
-    pub fn bound_silence(&self, bound: bool) {
+    /// For how long a peer may acknowledge no data before it counts as gone. Only for data that surely find room with
+    /// it: the kernel takes one for gone, too, that has had no room for so long, though it acknowledges probes.
+    pub fn bound_silence(&self, bound: Option<Duration>) {
         if let Self::Tcp(stream) = self {
             // Without it the kernel's own bound holds.
-            let _ = SockRef::from(stream).set_tcp_user_timeout(bound.then_some(PEER_TIMEOUT));
+            let _ = SockRef::from(stream).set_tcp_user_timeout(bound);
         }
     }
 
@@ -188,24 +202,58 @@ fn some(done: io::Result<usize>) -> io::Result<Option<usize>> {
 mod tests {
     use super::*;
 
-    #[tokio::test]
-    async fn a_vanished_peer_is_found() {
+    async fn connected() -> (Socket, TcpStream) {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("bound");
         let stream = TcpStream::connect(address).await.expect("a connection");
-        set_tcp_options(&stream).expect("options");
-        let socket = SockRef::from(&stream);
+        (Socket::Tcp(stream), listener.accept().await.expect("a peer").0)
+    }
+
+    /// How long it may leave data, and probes, unanswered.
+    fn bounds(socket: &Socket) -> (Option<Duration>, Duration) {
+        let socket = SockRef::from(socket);
         assert!(socket.keepalive().expect("an option"));
         let idle = socket.tcp_keepalive_time().expect("an option");
         let probes = socket.tcp_keepalive_retries().expect("an option");
         let apart = socket.tcp_keepalive_interval().expect("an option");
-        assert_eq!(idle + apart * probes, PEER_TIMEOUT);
-        let socket = Socket::Tcp(stream);
-        let bound = || SockRef::from(&socket).tcp_user_timeout().expect("an option");
-        assert_eq!(bound(), None);
-        socket.bound_silence(true);
-        assert_eq!(bound(), Some(PEER_TIMEOUT));
-        socket.bound_silence(false);
-        assert_eq!(bound(), None);
+        (socket.tcp_user_timeout().expect("an option"), idle + apart * probes)
+    }
+
+    #[tokio::test]
+    async fn a_vanished_peer_is_found() {
+        let (socket, _peer) = connected().await;
+        socket.set_options().expect("options");
+        assert_eq!(bounds(&socket), (None, PEER_TIMEOUT));
+        socket.bound_silence(Some(PEER_TIMEOUT));
+        assert_eq!(bounds(&socket), (Some(PEER_TIMEOUT), PEER_TIMEOUT));
+        socket.bound_silence(None);
+        assert_eq!(bounds(&socket), (None, PEER_TIMEOUT));
+    }
+
+    #[tokio::test]
+    async fn a_vanished_server_is_found_while_data_are_on_their_way_to_it() {
+        let (socket, _peer) = connected().await;
+        socket.set_server_options().expect("options");
+        assert_eq!(bounds(&socket), (Some(SERVER_TIMEOUT), SERVER_TIMEOUT));
+    }
+
+    /// Why the bound is only for data that find room.
+    #[tokio::test]
+    async fn the_kernel_takes_a_peer_without_room_for_a_vanished_one() {
+        let (socket, _peer) = connected().await;
+        socket.bound_silence(Some(Duration::from_millis(300)));
+        let bytes = vec![0; 1 << 20];
+        // The peer lives, and reads nothing.
+        while socket.write(&bytes).expect("room") > 0 {}
+        let gone = async {
+            loop {
+                socket.writable().await.expect("watched");
+                match socket.write(&bytes) {
+                    Ok(_) => {}
+                    Err(e) => return e.kind(),
+                }
+            }
+        };
+        assert_eq!(gone.await, io::ErrorKind::TimedOut);
     }
 }

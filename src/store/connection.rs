@@ -156,8 +156,8 @@ const TOO_MANY_PREPARED: u16 = 1461;
 /// Finds out that a peer is gone though nothing is sent.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 
-/// Longest wait for any answer of the store; longer, and the outcome is unknown.
-const ANSWER: Duration = Duration::from_secs(10);
+/// Longest wait for an answer to what the proxy itself asks a server; longer, and the outcome is unknown.
+pub const ANSWER: Duration = Duration::from_secs(10);
 
 impl StoreConnection {
     /// Connects and sets the session up. `limit` bounds the whole.

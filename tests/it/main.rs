@@ -63,6 +63,7 @@ mod scripted;
 mod secrets;
 mod semi_sync;
 mod set_ups;
+mod silent;
 mod stage;
 mod starts;
 mod strangers;

@@ -422,7 +422,7 @@ fn a_statement_that_waits_for_a_switch_learns_that_its_session_ends(server: &Ser
 }
 
 /// An account of the primary's that these proxies know.
-fn taught(both: &Replicated, proxies: &[Launched]) -> Account {
+pub(crate) fn taught(both: &Replicated, proxies: &[Launched]) -> Account {
     let user = fresh_schema().replace("lockstead_t", "lockstead_d");
     // Without a password each login teaches the proxy.
     both.first.server.root().run(&format!("CREATE USER {user}@'%' IDENTIFIED BY ''"));

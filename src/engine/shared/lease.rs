@@ -207,7 +207,7 @@ impl Lease {
     }
 
     /// When the last acknowledged renewal was sent; zero before the first.
-    pub(in crate::engine) fn last_renewed(&self) -> Duration {
+    pub fn last_renewed(&self) -> Duration {
         Duration::from_nanos(self.renewed.load(Ordering::Acquire))
     }
 

@@ -252,7 +252,7 @@ async fn lose(
 async fn give_back(cx: &mut CallContext<'_>, name: &Name) -> Result<(), CloseReason> {
     let sql = format!("SELECT RELEASE_LOCK({})", name.expression(cx.flavour()));
     for _ in 0..MOST_TIMES {
-        match cx.ask_row(sql.as_bytes()).await?.as_deref() {
+        match cx.question_row(sql.as_bytes()).await?.as_deref() {
             Some([Some(value)]) if value == b"1" => {}
             Some([_]) => return Ok(()),
             _ => break,

@@ -18,7 +18,6 @@ use crate::frontend::locks::call_context::CallContext;
 use crate::frontend::pooling::open::{NewConnection, open_as};
 use crate::frontend::shared::context::{Context, Shared};
 use crate::protocol::capabilities::Capabilities;
-use crate::protocol::packet;
 use crate::protocol::user_name::UserName;
 use crate::sql::lexer::dialect::Dialect;
 use crate::types::Flavour;
@@ -86,7 +85,7 @@ pub(super) async fn rights_over(
     if user.certain().is_some() && user == cx.identity.user() {
         return Ok(KillRights::Granted);
     }
-    let told = cx.ask(b"SHOW GRANTS").await?;
+    let told = cx.question(b"SHOW GRANTS").await?;
     if told.is_error() {
         return Ok(KillRights::Untold(told));
     }
@@ -110,8 +109,7 @@ async fn judged_by_example(
         return Ok(KillRights::Refused);
     };
     let question = format!("KILL QUERY {}", idle.id());
-    let question = packet::query(question.as_bytes(), cx.capabilities());
-    let reply = cx.exchange(&question).await?;
+    let reply = cx.question(question.as_bytes()).await?;
     shared.pool.give(idle);
     Ok(if reply.is_error() { KillRights::Refused } else { KillRights::Granted })
 }

@@ -27,6 +27,7 @@ pub(crate) enum Arrival {
 /// Why the session has not gone on.
 const UNCOMPARED: &str =
     "the rows of the session's locks were not compared after a restart of the server";
+const SILENT: &str = "the server answers on no connection";
 /// How often it is looked whether there is a writer.
 const LEAST_WAIT: Duration = Duration::from_millis(100);
 
@@ -100,7 +101,13 @@ impl Link {
                     self.lose_server();
                     return Ok(Arrival::Refused(why));
                 }
-                Err(CloseReason::ServerGone) => self.lose_server(),
+                Err(CloseReason::ServerGone) => {
+                    self.lose_server();
+                    // The next one may be as silent.
+                    if Instant::now() >= last {
+                        return Ok(Arrival::Refused(SILENT.to_owned()));
+                    }
+                }
                 Err(end) => return Err(end),
             }
         }

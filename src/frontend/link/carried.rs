@@ -1,6 +1,7 @@
 //! The state of a session that shares its connections: read from the one that it leaves, put on the next.
 
 use super::close_reason::CloseReason;
+use super::question::Whose;
 use super::reply::{MAX_REPLY, Reply};
 use super::{Interest, Link, LinkEvent};
 use crate::backend::connection::Backend;
@@ -221,7 +222,16 @@ impl Link {
         &mut self,
         packets: &[Vec<u8>],
     ) -> Result<Vec<Reply>, CloseReason> {
-        let replies = self.exchange_all(packets).await?;
+        self.exchange_cleanly_for(packets, Whose::Proxy).await
+    }
+
+    /// The same; `whose` the packets are.
+    pub(super) async fn exchange_cleanly_for(
+        &mut self,
+        packets: &[Vec<u8>],
+        whose: Whose,
+    ) -> Result<Vec<Reply>, CloseReason> {
+        let replies = self.exchange_all_for(packets, whose).await?;
         // Its own are left alone.
         let own = self.seat.as_ref().is_some_and(|seat| seat.pins.has(Pin::Diagnostics));
         if !own && replies.iter().any(Reply::leaves_diagnostics) {
@@ -235,9 +245,25 @@ impl Link {
         &mut self,
         packets: &[Vec<u8>],
     ) -> Result<Vec<Reply>, CloseReason> {
+        self.exchange_all_for(packets, Whose::Proxy).await
+    }
+
+    /// The same; `whose` they are.
+    pub(super) async fn exchange_all_for(
+        &mut self,
+        packets: &[Vec<u8>],
+        whose: Whose,
+    ) -> Result<Vec<Reply>, CloseReason> {
         if packets.is_empty() {
             return Ok(Vec::new());
         }
+        self.begin_question(whose);
+        let replies = self.exchange_in_order(packets).await;
+        self.end_question();
+        replies
+    }
+
+    async fn exchange_in_order(&mut self, packets: &[Vec<u8>]) -> Result<Vec<Reply>, CloseReason> {
         let shapes: Vec<Shape> = packets.iter().map(|packet| Shape::of(packet)).collect();
         for shape in &shapes {
             self.server.expect(*shape, Naming::Hidden);

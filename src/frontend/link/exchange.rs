@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::close_reason::CloseReason;
+use super::question::Whose;
 use super::reply::{Keep, MAX_REPLY, Reply};
 use super::{Interest, Link, LinkEvent};
 use crate::protocol::command::Shape;
@@ -50,13 +51,18 @@ impl Link {
         keep: Keep,
     ) -> Result<Reply, CloseReason> {
         // The proxy prepares its own statements only.
-        self.exchange_told(packet, Naming::Hidden, keep).await
+        self.exchange_told(packet, Naming::Hidden, keep, Whose::Client).await
+    }
+
+    /// The same of something in which nothing is the client's: the server answers it at once, or not at all.
+    pub(crate) async fn question(&mut self, packet: &[u8]) -> Result<Reply, CloseReason> {
+        self.exchange_told(packet, Naming::Hidden, Keep::All, Whose::Proxy).await
     }
 
     /// The same of a COM_STMT_PREPARE of the client's.
     pub(crate) async fn exchange_prepare(&mut self, packet: &[u8]) -> Result<Reply, CloseReason> {
         self.note_preparing(packet);
-        self.exchange_told(packet, Naming::Session, Keep::All).await
+        self.exchange_told(packet, Naming::Session, Keep::All, Whose::Client).await
     }
 
     /// Sends packets that leave nothing in the session, and reads all responses: the server reports nothing of the session's with
@@ -66,12 +72,13 @@ impl Link {
         &mut self,
         packets: Vec<Vec<u8>>,
         undone: bool,
+        whose: Whose,
     ) -> Result<Reply, CloseReason> {
         self.note_server_used();
         // A transaction is rolled back if the connection ends.
         let before =
             self.seat.as_mut().map(|seat| std::mem::replace(&mut seat.if_lost.undone, undone));
-        let replies = self.exchange_all(&packets).await?;
+        let replies = self.exchange_all_for(&packets, whose).await?;
         let reported = self.server.take_reported();
         if self.may_report_late() {
             self.take_in_reported(&late_of(reported));
@@ -84,6 +91,22 @@ impl Link {
     }
 
     async fn exchange_told(
+        &mut self,
+        packet: &[u8],
+        told: Naming,
+        keep: Keep,
+        whose: Whose,
+    ) -> Result<Reply, CloseReason> {
+        self.begin_question(whose);
+        let reply = self.exchange_one(packet, told, keep).await;
+        self.end_question();
+        let reply = reply?;
+        // The reply may have come late, and report locks: it is still true.
+        self.until_certain().await?;
+        Ok(reply)
+    }
+
+    async fn exchange_one(
         &mut self,
         packet: &[u8],
         told: Naming,
@@ -126,8 +149,6 @@ impl Link {
                     self.note_perhaps_committed();
                 }
                 self.note_ending(ending);
-                // The reply may have come late, and report locks: it is still true.
-                self.until_certain().await?;
                 return Ok(Reply { bytes: incoming.bytes, ending });
             }
         }

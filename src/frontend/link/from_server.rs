@@ -254,6 +254,9 @@ impl Link {
 
     /// Takes the status flags at the end of a response.
     pub(super) fn note_status(&mut self, ending: Ending) {
+        if self.pending.is_empty() && matches!(self.input, ClientInput::Command) {
+            self.server.note_all_read();
+        }
         match ending {
             Ending::Ok { status, .. } => {
                 self.status = status;

@@ -3,6 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use super::close_reason::CloseReason;
 use crate::engine::shared::lease::{Lease, Standing};
@@ -56,6 +57,11 @@ impl LeaseGuard {
     /// Whether the session may go on.
     pub(crate) fn is_certain(&self) -> bool {
         self.standing() == Standing::Certain
+    }
+
+    /// Whether the lease was renewed after this moment, on the boot clock, if the session holds locks.
+    pub(super) fn was_renewed_since(&self, at: Duration) -> bool {
+        !self.is_armed() || self.lease.last_renewed() > at
     }
 
     /// Whether the session is held back until the lease is renewed.

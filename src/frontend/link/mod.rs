@@ -8,6 +8,7 @@ pub(super) mod close_reason;
 pub(super) mod guard;
 pub(super) mod input;
 pub(super) mod pending;
+pub(crate) mod question;
 pub(super) mod reply;
 
 mod account;
@@ -30,6 +31,7 @@ mod presence;
 mod server_side;
 mod statements;
 mod suspended;
+mod unanswered;
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -44,6 +46,7 @@ use self::close_reason::CloseReason;
 use self::guard::{Certainty, LeaseGuard};
 use self::input::ClientInput;
 use self::pending::{Finished, Pending, Skipped, any_for_client};
+use self::question::Unanswered;
 use self::reply::Reply;
 use self::server_side::ServerSide;
 use super::pooling::seat::Seat;
@@ -83,6 +86,7 @@ pub(super) struct Link {
     client_lost: bool,
     unheard: Unheard,
     pending: VecDeque<Pending>,
+    unanswered: Unanswered,
     finished: Vec<Finished>,
     /// What the server said to a statement that shows a wait.
     gate_reply: Option<Reply>,
@@ -174,6 +178,7 @@ impl Link {
             client_lost: false,
             unheard: Unheard::default(),
             pending: VecDeque::new(),
+            unanswered: Unanswered { question: None, lines: Arc::clone(&context.lines) },
             finished: Vec::new(),
             gate_reply: None,
             amendment: None,
@@ -215,6 +220,7 @@ impl Link {
     ) -> Poll<Result<LinkEvent, CloseReason>> {
         self.flush_client(cx)?;
         self.flush_server(cx)?;
+        self.check_unanswered(cx)?;
         if self.poll_stalled(cx).is_ready() {
             return Poll::Ready(Ok(LinkEvent::Stalled));
         }

@@ -63,6 +63,7 @@ impl Link {
     pub(crate) fn send_hidden(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
         let (packet, _) = self.addressed(packet);
         self.owe(Pending::to(&packet, Recipient::Nobody));
+        self.begin_owed_question();
         self.send_server(&packet)
     }
 
@@ -71,6 +72,7 @@ impl Link {
         self.send_server(&packet)?;
         let owed = Pending::to(&packet, Recipient::Nobody);
         self.owe(Pending { recipient: Recipient::Release(packet, again), ..owed });
+        self.begin_owed_question();
         Ok(())
     }
 

@@ -9,6 +9,7 @@ use super::Link;
 use super::close_reason::CloseReason;
 use super::input::ClientInput;
 use super::pending::any_for_client;
+use crate::net::socket::PEER_TIMEOUT;
 
 /// How often the thread of a session is looked for whose client does not read.
 const LOOK: Duration = Duration::from_secs(1);
@@ -31,7 +32,7 @@ impl Link {
         let small = self.unheard.bytes <= SMALL;
         let bounded = small && (self.unheard.bounded || self.guard.is_armed());
         if std::mem::replace(&mut self.unheard.bounded, bounded) != bounded {
-            self.client.socket().bound_silence(bounded);
+            self.client.socket().bound_silence(bounded.then_some(PEER_TIMEOUT));
         }
     }
 

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use crate::backend::connection::Backend;
 use crate::net::buffers::Buffers;
 use crate::net::leg::Leg;
+use crate::net::socket::SERVER_TIMEOUT;
 use crate::protocol::command::Shape;
 use crate::protocol::cut::Reported;
 use crate::protocol::response::{Progress, Tracker};
@@ -20,46 +21,79 @@ use crate::protocol::statement_ids::Naming;
 use crate::servers::writer::Destination;
 use crate::types::{Flavour, ProxyId};
 
+/// As many bytes find room in the socket of a server that reads nothing.
+const SURE_ROOM: usize = 16 * 1024;
+
 /// The connection, while there is one.
-pub(super) struct ServerSide(Option<Box<Backend>>);
+pub(super) struct ServerSide {
+    backend: Option<Box<Backend>>,
+    /// Bytes that the server may not have read.
+    unread: usize,
+    /// There are more of them than surely find room.
+    crowded: bool,
+}
 
 impl ServerSide {
     /// Of a session that has this connection, or none yet.
     pub(super) fn of(backend: Option<Backend>) -> Self {
-        Self(backend.map(Box::new))
+        Self { backend: backend.map(Box::new), unread: 0, crowded: false }
     }
 
     /// Whether there is one.
     pub(super) fn is_there(&self) -> bool {
-        self.0.is_some()
+        self.backend.is_some()
     }
 
     fn leg(&self) -> Option<&Leg> {
-        self.0.as_ref().map(|backend| backend.leg())
+        self.backend.as_ref().map(|backend| backend.leg())
     }
 
     /// Its leg.
     pub(super) fn leg_mut(&mut self) -> Option<&mut Leg> {
-        self.0.as_mut().map(|backend| backend.leg_mut())
+        self.backend.as_mut().map(|backend| backend.leg_mut())
     }
 
     /// The server's family. Not connected: not known.
     pub(super) fn flavour(&self) -> Option<Flavour> {
-        self.0.as_ref().map(|backend| backend.flavour())
+        self.backend.as_ref().map(|backend| backend.flavour())
     }
 
     fn tracker(&self) -> Option<&Tracker> {
-        self.0.as_ref().map(|backend| backend.tracker())
+        self.backend.as_ref().map(|backend| backend.tracker())
     }
 
     /// Sends bytes. Not connected: an error.
     pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.leg_mut().ok_or(io::ErrorKind::NotConnected)?.send(bytes)
+        self.for_bytes(bytes)?.send(bytes)
     }
 
     /// Keeps bytes until the next flush. Not connected: an error.
     pub(super) fn keep(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.leg_mut().ok_or(io::ErrorKind::NotConnected)?.keep(bytes)
+        self.for_bytes(bytes)?.keep(bytes)
+    }
+
+    /// Its leg, for these bytes.
+    fn for_bytes(&mut self, bytes: &[u8]) -> io::Result<&mut Leg> {
+        self.unread = self.unread.saturating_add(bytes.len());
+        if self.unread > SURE_ROOM {
+            self.crowd(true);
+        }
+        self.leg_mut().ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+
+    /// The server has read all that was sent.
+    pub(super) fn note_all_read(&mut self) {
+        self.unread = 0;
+        self.crowd(false);
+    }
+
+    /// A server that does not read what it was sent, while it waits for something, is not gone.
+    fn crowd(&mut self, crowded: bool) {
+        if std::mem::replace(&mut self.crowded, crowded) != crowded
+            && let Some(leg) = self.leg()
+        {
+            leg.socket().bound_silence((!crowded).then_some(SERVER_TIMEOUT));
+        }
     }
 
     /// Writes what the socket takes now.
@@ -78,7 +112,7 @@ impl ServerSide {
         buffer: &mut Vec<u8>,
         buffers: &Buffers,
     ) -> io::Result<Option<usize>> {
-        self.0.as_mut().map_or(Ok(None), |backend| backend.read(buffer, buffers))
+        self.backend.as_mut().map_or(Ok(None), |backend| backend.read(buffer, buffers))
     }
 
     /// Whether a read may find something. Not connected: not until the session gets a connection, which
@@ -106,63 +140,64 @@ impl ServerSide {
 
     /// A response will come.
     pub(super) fn expect(&mut self, shape: Shape, told: Naming) {
-        if let Some(backend) = &mut self.0 {
+        if let Some(backend) = &mut self.backend {
             backend.expect(shape, told);
         }
     }
 
     /// What the server has reported of the session's state since this was asked last.
     pub(super) fn take_reported(&mut self) -> Reported {
-        self.0.as_mut().map(|backend| backend.take_reported()).unwrap_or_default()
+        self.backend.as_mut().map(|backend| backend.take_reported()).unwrap_or_default()
     }
 
     /// The incarnation of the proxy that it was tagged with.
     pub(super) fn tag(&self) -> Option<ProxyId> {
-        self.0.as_ref().and_then(|backend| backend.tag())
+        self.backend.as_ref().and_then(|backend| backend.tag())
     }
 
     /// Where it leads.
     pub(super) fn to(&self) -> Option<&Destination> {
-        self.0.as_ref().map(|backend| backend.to())
+        self.backend.as_ref().map(|backend| backend.to())
     }
 
     /// The server's start, if the connection has told it.
     pub(super) fn run(&self) -> Option<i64> {
-        self.0.as_ref().and_then(|backend| backend.run())
+        self.backend.as_ref().and_then(|backend| backend.run())
     }
 
     /// The connection has told the server's start.
     pub(super) fn note_run(&mut self, run: i64) {
-        if let Some(backend) = &mut self.0 {
+        if let Some(backend) = &mut self.backend {
             backend.note_run(run);
         }
     }
 
     /// The connection, which the session has no more.
     pub(super) fn take(&mut self) -> Option<Box<Backend>> {
-        self.0.take()
+        self.note_all_read();
+        self.backend.take()
     }
 
     /// From here on the session has this connection.
     pub(super) fn put(&mut self, backend: Backend) {
-        self.0 = Some(Box::new(backend));
+        self.backend = Some(Box::new(backend));
     }
 
     /// The connection.
     pub(super) fn backend(&mut self) -> Option<&mut Backend> {
-        self.0.as_deref_mut()
+        self.backend.as_deref_mut()
     }
 
     /// Begins to follow a response.
     pub(super) fn begin_response(&mut self, shape: Shape, seq: u8) {
-        if let Some(backend) = &mut self.0 {
+        if let Some(backend) = &mut self.backend {
             backend.begin_response(shape, seq);
         }
     }
 
     /// Follows a response through these bytes. Not connected: there are none.
     pub(super) fn follow(&mut self, bytes: &mut [u8], pipe: bool) -> (usize, Progress) {
-        match &mut self.0 {
+        match &mut self.backend {
             Some(backend) => backend.follow(bytes, pipe),
             None => (bytes.len(), Progress::Continue),
         }
@@ -170,7 +205,7 @@ impl ServerSide {
 
     /// Counts the packets that come before the server closes the connection.
     pub(super) fn number_last_words(&mut self, bytes: &mut [u8]) {
-        if let Some(backend) = &mut self.0 {
+        if let Some(backend) = &mut self.backend {
             backend.number_last_words(bytes);
         }
     }
@@ -198,12 +233,12 @@ impl ServerSide {
     /// When the server last heard from the session. Not connected: now, since no idle time of the server's
     /// runs.
     pub(super) fn used(&self) -> Instant {
-        self.0.as_ref().map_or_else(Instant::now, |backend| backend.used())
+        self.backend.as_ref().map_or_else(Instant::now, |backend| backend.used())
     }
 
     /// The server runs a statement, or has just run one.
     pub(super) fn note_used(&mut self) {
-        if let Some(backend) = &mut self.0 {
+        if let Some(backend) = &mut self.backend {
             backend.note_used();
         }
     }
@@ -211,12 +246,12 @@ impl ServerSide {
     /// Since when the server is known to be the one with the lock tables. Not connected: the next
     /// connection must tell.
     pub(super) fn known_since(&self) -> Option<Duration> {
-        self.0.as_ref().map(|backend| backend.known_since())
+        self.backend.as_ref().map(|backend| backend.known_since())
     }
 
     /// It was, at this moment.
     pub(super) fn note_known(&mut self, at: Duration) {
-        if let Some(backend) = &mut self.0 {
+        if let Some(backend) = &mut self.backend {
             backend.note_known(at);
         }
     }
@@ -230,7 +265,7 @@ mod tests {
 
     #[tokio::test]
     async fn without_a_connection_nothing_comes_and_nothing_can_be_sent() {
-        let mut server = ServerSide(None);
+        let mut server = ServerSide::of(None);
         assert!(!server.is_there() && server.is_flushed() && !server.has_more());
         let refused =
             |sent: io::Result<()>| sent.is_err_and(|e| e.kind() == io::ErrorKind::NotConnected);

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use super::Link;
 use super::close_reason::CloseReason;
 use super::pending::{Pending, any_for_client};
+use super::question::Whose;
 use super::reply::Reply;
 use crate::backend::connection::Backend;
 use crate::frontend::pooling::address::{Addressed, statement_of};
@@ -20,6 +21,7 @@ use crate::protocol::packet;
 impl Link {
     /// The connection, which the session has no more: its statements must be prepared again on another.
     pub(super) fn take_server(&mut self) -> Option<Box<Backend>> {
+        self.end_question();
         let backend = self.server.take()?;
         if let Some(seat) = &mut self.seat {
             seat.note_left(backend.statement_numbers());
@@ -138,7 +140,8 @@ impl Link {
         };
         let nth = before.len();
         let packets = [before, vec![packet::prepare(&text)], after].concat();
-        let replies = self.exchange_cleanly(&packets).await?;
+        // The server may wait for a table of the statement's.
+        let replies = self.exchange_cleanly_for(&packets, Whose::Client).await?;
         // Of the proxy's own making.
         let reported = self.server.take_reported();
         let prepared = reported.prepared.first().and_then(|preparation| preparation.statement);

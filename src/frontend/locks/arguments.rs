@@ -275,7 +275,7 @@ async fn characters_in(
     variable: &[u8],
 ) -> Result<Option<Vec<u8>>, CloseReason> {
     let sql = [b"SELECT IF(CHARSET(", variable, b")='binary',NULL,", variable, b")"].concat();
-    let row = cx.ask_row(&sql).await?.unwrap_or_default();
+    let row = cx.question_row(&sql).await?.unwrap_or_default();
     Ok(row.into_iter().next().flatten())
 }
 
@@ -302,7 +302,7 @@ async fn character_literal(
     cx: &mut CallContext<'_>,
     bytes: &[u8],
 ) -> Result<Option<Vec<u8>>, CloseReason> {
-    let row = cx.ask_row(b"SELECT @@character_set_client,@@character_set_connection").await?;
+    let row = cx.question_row(b"SELECT @@character_set_client,@@character_set_connection").await?;
     let Some([Some(client), Some(connection)]) = row.as_deref() else {
         return Ok(None);
     };

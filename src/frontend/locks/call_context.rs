@@ -79,7 +79,7 @@ impl CallContext<'_> {
             let question = format!(
                 "SELECT @@sql_select_limit=0,COALESCE(@@character_set_results,'') IN ({WIDE})"
             );
-            let row = self.ask_row(question.as_bytes()).await?.unwrap_or_default();
+            let row = self.question_row(question.as_bytes()).await?.unwrap_or_default();
             let [limited, wide] = [0, 1].map(|i| row.get(i) != Some(&Some(b"0".to_vec())));
             self.view.learn_settings(limited, wide);
         }
@@ -233,10 +233,23 @@ impl CallContext<'_> {
     ) -> Result<Option<Vec<Option<Vec<u8>>>>, CloseReason> {
         // LIMIT overrides sql_select_limit.
         let reply = self.ask(&[text, b" LIMIT 1"].concat()).await?;
-        if reply.is_error() {
-            return Ok(None);
-        }
-        Ok(reply.values())
+        Ok(if reply.is_error() { None } else { reply.values() })
+    }
+
+    /// As [`Self::ask`], of a text in which nothing is the client's: the server answers it at once, or not at all.
+    pub(crate) async fn question(&mut self, text: &[u8]) -> Result<Reply, CloseReason> {
+        let packet = packet::query(text, self.capabilities());
+        self.settle().await?;
+        self.server.question(&packet).await
+    }
+
+    /// As [`Self::ask_row`], of such a text.
+    pub(crate) async fn question_row(
+        &mut self,
+        text: &[u8],
+    ) -> Result<Option<Vec<Option<Vec<u8>>>>, CloseReason> {
+        let reply = self.question(&[text, b" LIMIT 1"].concat()).await?;
+        Ok(if reply.is_error() { None } else { reply.values() })
     }
 
     /// What the server says to a text that it is to prepare; it does not run it.
@@ -256,7 +269,8 @@ impl CallContext<'_> {
 
     /// The server keeps long data, and its cursor, until an execution that never comes.
     pub(crate) async fn reset_statement(&mut self, id: u32) -> Result<(), CloseReason> {
-        self.exchange(&packet::reset_statement(id)).await.map(|_| ())
+        self.settle().await?;
+        self.server.question(&packet::reset_statement(id)).await.map(|_| ())
     }
 
     /// Forwards the packet of the command that is answered as it is.

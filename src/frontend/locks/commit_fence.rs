@@ -3,6 +3,7 @@
 use super::call_context::CallContext;
 use crate::config::{Config, FencedCommit};
 use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::link::question::Whose;
 use crate::lock::name::Key;
 use crate::protocol::packet;
 use crate::protocol::response::Ending;
@@ -137,7 +138,7 @@ pub(super) async fn put_question(cx: &mut CallContext<'_>) -> Result<Option<Vec<
 async fn hide_refusal(cx: &mut CallContext<'_>) -> Result<(), CloseReason> {
     if cx.flavour() == Flavour::MariaDb {
         let packet = packet::clear_diagnostics(cx.capabilities());
-        cx.server.exchange_unseen(vec![packet], true).await?;
+        cx.server.exchange_unseen(vec![packet], true, Whose::Proxy).await?;
     }
     Ok(())
 }
@@ -155,7 +156,7 @@ async fn ask(
         let statements = fence_sql(schema, proxy, some, flavour, version);
         let packet = |text: &String| packet::query(text.as_bytes(), cx.capabilities());
         let packets = statements.iter().map(packet).collect();
-        let reply = cx.server.exchange_unseen(packets, true).await?;
+        let reply = cx.server.exchange_unseen(packets, true, Whose::Proxy).await?;
         match reply.ending {
             Ending::Err { code: LOST } => return Ok(Fence::Lost),
             Ending::Err { code } if DENIED.contains(&code) => return Ok(Fence::Denied),

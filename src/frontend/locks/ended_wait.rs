@@ -69,7 +69,7 @@ pub(crate) async fn let_server_say(
 ) -> Result<(), CloseReason> {
     // The skipped statements are caught up for the client's next statement, which must not undo this one.
     cx.server.replay_skipped()?;
-    let said = cx.ask(signal.as_bytes()).await?;
+    let said = cx.question(signal.as_bytes()).await?;
     say_after_columns(cx, reply, cursor, &said)
 }
 

@@ -239,7 +239,7 @@ pub(crate) async fn check_server(cx: &mut CallContext<'_>) -> Result<(), CloseRe
     }
     let now = clock::now();
     let sql = format!("SELECT {}", ident_expression(cx.flavour()));
-    let row = cx.ask_row(sql.as_bytes()).await?;
+    let row = cx.question_row(sql.as_bytes()).await?;
     let home = cx.locks.home();
     if !matches!(row.as_deref(), Some([Some(ident)]) if *ident == home.as_bytes()) {
         return Err(CloseReason::Moved);

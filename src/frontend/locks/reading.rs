@@ -79,7 +79,7 @@ pub(crate) async fn pieces_of(
 pub(crate) async fn exact_dialect(
     cx: &mut CallContext<'_>,
 ) -> Result<Option<Dialect>, CloseReason> {
-    let row = cx.ask_row(b"SELECT @@sql_mode,@@character_set_client").await?;
+    let row = cx.question_row(b"SELECT @@sql_mode,@@character_set_client").await?;
     let Some([Some(mode), Some(charset)]) = row.as_deref() else {
         return Ok(None);
     };

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use super::super::link::arrival::Arrival;
 use super::super::link::close_reason::CloseReason;
 use super::super::link::pending::{Recipient, Skipped};
+use super::super::link::question::Whose;
 use super::super::link::reply::Keep;
 use super::super::link::reply::Reply;
 use super::super::link::{Interest, Link, LinkEvent};
@@ -33,6 +34,8 @@ pub(crate) trait Server: Send {
         packet: &'a [u8],
         keep: Keep,
     ) -> Task<'a, Result<Reply, CloseReason>>;
+    /// The same of something in which nothing is the client's.
+    fn question<'a>(&'a mut self, packet: &'a [u8]) -> Task<'a, Result<Reply, CloseReason>>;
     /// Sends packets that leave nothing in the session, and reads all responses: what the server reports with them is
     /// not the session's. The first of them. Nothing may be owed. `undone`: if the connection ends, nothing of the command
     /// that is answered is left.
@@ -40,6 +43,7 @@ pub(crate) trait Server: Send {
         &mut self,
         packets: Vec<Vec<u8>>,
         undone: bool,
+        whose: Whose,
     ) -> Task<'_, Result<Reply, CloseReason>>;
     /// Takes warnings and errors of the last statement along, if the session can: the next statement clears them.
     fn keep_diagnostics(&mut self) -> Task<'_, Result<(), CloseReason>>;
@@ -136,12 +140,17 @@ impl Server for Link {
         Box::pin(self.exchange(packet, keep))
     }
 
+    fn question<'a>(&'a mut self, packet: &'a [u8]) -> Task<'a, Result<Reply, CloseReason>> {
+        Box::pin(self.question(packet))
+    }
+
     fn exchange_unseen(
         &mut self,
         packets: Vec<Vec<u8>>,
         undone: bool,
+        whose: Whose,
     ) -> Task<'_, Result<Reply, CloseReason>> {
-        Box::pin(self.exchange_unseen(packets, undone))
+        Box::pin(self.exchange_unseen(packets, undone, whose))
     }
 
     fn keep_diagnostics(&mut self) -> Task<'_, Result<(), CloseReason>> {

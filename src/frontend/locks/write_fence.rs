@@ -7,6 +7,7 @@ use super::call_context::CallContext;
 use super::commit_fence::{count, put_question};
 use crate::config::{Config, FencedCommit};
 use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::link::question::Whose;
 use crate::frontend::link::reply::Reply;
 use crate::protocol::command::Command;
 use crate::protocol::frame::HEADER;
@@ -67,7 +68,7 @@ async fn is_between(cx: &mut CallContext<'_>) -> Result<bool, CloseReason> {
     let apart = |status: Status| status.has(Status::AUTOCOMMIT) && !status.has(Status::IN_TRANS);
     if apart(cx.server.status()) && cx.server.may_have_changes() {
         // After an error only the server knows.
-        cx.server.exchange_unseen(vec![packet::ping()], true).await?;
+        cx.server.exchange_unseen(vec![packet::ping()], true, Whose::Proxy).await?;
     }
     Ok(apart(cx.server.status()) && !cx.server.may_have_changes())
 }
@@ -113,5 +114,6 @@ async fn unseen(
 ) -> Result<Reply, CloseReason> {
     let packet = |text: &&str| packet::query(text.as_bytes(), cx.capabilities());
     let packets = texts.iter().map(packet).collect();
-    cx.server.exchange_unseen(packets, undone).await
+    // Its commit, or its rollback, takes as long as the write.
+    cx.server.exchange_unseen(packets, undone, Whose::Client).await
 }

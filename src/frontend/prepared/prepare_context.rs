@@ -40,5 +40,5 @@ pub(crate) async fn is_in_context(
 
 async fn current_context(cx: &mut CallContext<'_>) -> Result<PrepareContext, CloseReason> {
     let question = b"SELECT HEX(DATABASE()),@@sql_mode,@@character_set_client";
-    Ok(PrepareContext(cx.ask_row(question).await?.unwrap_or_default()))
+    Ok(PrepareContext(cx.question_row(question).await?.unwrap_or_default()))
 }

@@ -71,7 +71,7 @@ pub(crate) async fn run_named(
             Some(NameMeaning::Doubtful) => {
                 cx.statements.named.remove(&name.folded);
                 let name = String::from_utf8_lossy(&name.folded).into_owned();
-                cx.ask(format!("DEALLOCATE PREPARE `{name}`").as_bytes()).await?;
+                cx.question(format!("DEALLOCATE PREPARE `{name}`").as_bytes()).await?;
                 cx.forward(request.packet)
             }
             Some(NameMeaning::Commits(commit)) => {

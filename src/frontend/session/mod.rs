@@ -22,6 +22,7 @@ use super::dispatch::prepared_kill::{execute_kill, prepare_kill};
 use super::dispatch::text::{Answered, run_text};
 use super::link::close_reason::CloseReason;
 use super::link::guard::LeaseGuard;
+use super::link::question::Whose;
 use super::link::{Link, LinkEvent};
 use super::locks::call_context::{CallContext, text_start};
 use super::locks::owner::{Asked, LockOwner, Locks};
@@ -319,7 +320,7 @@ impl Session {
         let release = ConnectionRelease::of(text, dialect);
         if several.release(release) != ConnectionRelease::No && part.alone {
             // The server runs nothing more on a connection that it ends, so the proxy must not either.
-            self.link.exchange_unseen(vec![packet::ping()], true).await?;
+            self.link.exchange_unseen(vec![packet::ping()], true, Whose::Proxy).await?;
         }
         self.link.join_next(part.more);
         if scan(&part.packet).setting {

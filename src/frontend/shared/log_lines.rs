@@ -16,6 +16,8 @@ pub struct Lines {
     pub broken: Seldom,
     /// A session ends with its shared connection.
     pub lost: Seldom,
+    /// The server does not answer what the proxy has asked.
+    pub unanswered: Seldom,
     /// A server's answer cannot be followed.
     pub bad_responses: Seldom,
     /// A stored program with a lock call was passed.

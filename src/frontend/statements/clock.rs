@@ -40,7 +40,7 @@ pub(super) async fn set_clock(
 
 /// The server's time since the epoch as the session has it, if it may be set.
 async fn server_time(cx: &mut CallContext<'_>) -> Result<Option<Duration>, CloseReason> {
-    let row = cx.ask_row(b"SELECT @@timestamp,@@secure_timestamp='NO'").await?;
+    let row = cx.question_row(b"SELECT @@timestamp,@@secure_timestamp='NO'").await?;
     Ok(match row.as_deref() {
         Some([Some(time), Some(may)]) if may == b"1" => duration(time),
         _ => None,

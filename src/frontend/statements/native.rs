@@ -46,6 +46,6 @@ pub(crate) async fn ask_native(
     if cx.ask_row(&sql).await?.as_deref() == Some(&[None]) {
         return Ok(Native::TakesNothing);
     }
-    cx.ask(format!("DO RELEASE_LOCK({probe})").as_bytes()).await?;
+    cx.question(format!("DO RELEASE_LOCK({probe})").as_bytes()).await?;
     Ok(Native::Unclear)
 }

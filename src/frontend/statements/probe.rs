@@ -87,7 +87,7 @@ pub(crate) async fn next_call(
         }
         if round == MAX_TIMES {
             // The rest belongs to a statement that is refused.
-            cx.ask(b"DO RELEASE_ALL_LOCKS()").await?;
+            cx.question(b"DO RELEASE_ALL_LOCKS()").await?;
             times.fill(MAX_TIMES + 1);
         }
     }
@@ -118,7 +118,7 @@ async fn release_probes(
     release: &str,
 ) -> Result<Vec<Option<Vec<u8>>>, CloseReason> {
     for _ in 0..RELEASES {
-        if let Some(row) = cx.ask_row(release.as_bytes()).await? {
+        if let Some(row) = cx.question_row(release.as_bytes()).await? {
             return Ok(row);
         }
     }

@@ -88,7 +88,7 @@ pub(crate) async fn look_back(
     cx.server.replay_skipped()?;
     let names: Vec<&str> = results.iter().map(|(_, back)| back.sql()).collect();
     let question = format!("SELECT {}", names.join(","));
-    let row = cx.ask_row(question.as_bytes()).await?.unwrap_or_default();
+    let row = cx.question_row(question.as_bytes()).await?.unwrap_or_default();
     edits.extend(results.into_iter().zip(row).filter_map(|((span, back), value)| {
         let value = String::from_utf8(value?).ok()?;
         Some(Edit::everywhere(span.clone(), result_expression(cx, *back, &value)))

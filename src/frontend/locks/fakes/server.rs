@@ -11,6 +11,7 @@ use crate::backend::pool::PoolKey;
 use crate::frontend::link::arrival::Arrival;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::pending::{Recipient, Skipped};
+use crate::frontend::link::question::Whose;
 use crate::frontend::link::reply::Keep;
 use crate::frontend::link::reply::Reply;
 use crate::frontend::link::{Interest, LinkEvent};
@@ -155,10 +156,15 @@ impl Server for ScriptedServer {
         Box::pin(async move { Ok(reply) })
     }
 
+    fn question<'a>(&'a mut self, packet: &'a [u8]) -> Task<'a, Result<Reply, CloseReason>> {
+        self.exchange(packet, Keep::All)
+    }
+
     fn exchange_unseen(
         &mut self,
         packets: Vec<Vec<u8>>,
         _: bool,
+        _: Whose,
     ) -> Task<'_, Result<Reply, CloseReason>> {
         for packet in &packets {
             self.note("unseen", packet);

@@ -1,0 +1,123 @@
+//! Servers that are there and say nothing: what the proxy itself asks has an end, what a client asks has none.
+
+use std::net::Ipv4Addr;
+
+use crate::launch::Launched;
+use crate::link::Link;
+use crate::own_server::{OwnServer, flavour_of};
+use crate::proxy::{Proxy, fresh_schema};
+use crate::script::Server;
+use crate::session::Session;
+use crate::stage::{eventually, on_both};
+use crate::wire::{End, Shape};
+use crate::writers::{Replicated, taught};
+
+on_both! {
+    a_question_without_an_answer_ends_its_session
+    a_statement_of_a_client_may_take_longer_than_a_question
+    a_session_inside_a_question_learns_that_its_locks_are_lost
+    a_session_inside_a_question_leaves_a_silent_former_writer
+    a_shared_session_inside_a_question_goes_on_at_the_next_writer
+}
+
+/// From now on the proxy asks its server for the setting before it answers a lock call.
+fn makes_it_ask(session: &mut Session) {
+    session.run("SET sql_select_limit=DEFAULT");
+}
+
+/// A proxy whose sessions' way to the server can be stalled; its lock tables stay where they are.
+fn through(link: &Link, server: &Server) -> Launched {
+    let (backend, schema) = (format!("127.0.0.1:{}", link.port()), fresh_schema());
+    let store = format!("mysql://root:rootpw@127.0.0.1:{}/{schema}", server.port);
+    Launched::start_with_pages(&backend, &store, &["--create-schema"])
+}
+
+fn a_question_without_an_answer_ends_its_session(server: &Server) {
+    let link = Link::start(server.port, Ipv4Addr::LOCALHOST);
+    let proxy = through(&link, server);
+    let [mut free, mut holder] = [(); 2].map(|()| Session::at(proxy.port));
+    holder.lock("own");
+    for session in [&mut free, &mut holder] {
+        makes_it_ask(session);
+    }
+    link.stall();
+    for session in [&mut free, &mut holder] {
+        session.send("SELECT GET_LOCK('k', 0)");
+    }
+    for session in [&mut free, &mut holder] {
+        assert_eq!(session.client.read_response(Shape::Query).end, End::Closed);
+    }
+    let met = proxy.metric("lockstead_limits_met_total{limit=\"answer\"}");
+    assert!((met - 2.0).abs() < 0.1, "{met}");
+    assert!(proxy.log().contains("does not answer a question"), "{}", proxy.log());
+    link.heal();
+    let mut next = Session::at(proxy.port);
+    next.ask_for("own");
+    next.gets_it();
+}
+
+fn a_statement_of_a_client_may_take_longer_than_a_question(server: &Server) {
+    let proxy = Proxy::start(&server.url, &[]);
+    let mut session = Session::at(proxy.port);
+    // Evaluated before the call.
+    let sql = "SELECT GET_LOCK(CONCAT('k', SLEEP(12)), 0)";
+    assert_eq!(session.value(sql).as_deref(), Some("1"));
+    session.unlock("k0");
+}
+
+fn a_session_inside_a_question_learns_that_its_locks_are_lost(server: &Server) {
+    let own = OwnServer::start(flavour_of(server), &[]);
+    let proxy = Proxy::start(&own.server.url, &["--lease", "2s"]);
+    let mut holder = Session::at(proxy.port);
+    holder.lock("own");
+    makes_it_ask(&mut holder);
+    own.signal("STOP");
+    holder.send("SELECT GET_LOCK('k', 0)");
+    let words = holder.last_words().expect("a reason").message;
+    own.signal("CONT");
+    assert!(String::from_utf8_lossy(&words).contains("lost its lease"), "{words:?}");
+}
+
+/// A proxy that reaches the first server by this way.
+fn before(both: &Replicated, way: &Link, settings: &[&str]) -> Launched {
+    let hosts = format!("127.0.0.1:{},127.0.0.1:{}", way.port(), both.second.server.port);
+    let (url, schema) = both.store(&hosts);
+    let settings = [&["--lease", "20s"], settings].concat();
+    let proxy = Launched::start_with_pages(&hosts, &format!("{url}{schema}"), &settings);
+    eventually("it grants", || (proxy.metric("lockstead_lease_good") >= 1.0).then_some(()));
+    proxy
+}
+
+fn a_session_inside_a_question_leaves_a_silent_former_writer(server: &Server) {
+    let both = Replicated::start(server);
+    let way = Link::to(both.first.server.port);
+    let proxy = before(&both, &way, &[]);
+    let mut session = Session::at(proxy.port);
+    makes_it_ask(&mut session);
+    way.stall();
+    session.send("SELECT GET_LOCK('k', 0)");
+    both.promote();
+    assert_eq!(session.last_words().expect("a reason").code, 1053);
+}
+
+fn a_shared_session_inside_a_question_goes_on_at_the_next_writer(server: &Server) {
+    let both = Replicated::start(server);
+    let way = Link::to(both.first.server.port);
+    let proxy = before(&both, &way, &["--pooling", "transaction", "--pool-size", "4"]);
+    let account = taught(&both, std::slice::from_ref(&proxy));
+    let mut session = Session::of(proxy.port, &account);
+    let users = format!("SELECT COUNT(*) FROM mysql.user WHERE user='{}'", account.user);
+    eventually("the replica has the account", || {
+        (both.second.server.root().column(&users) == ["1"]).then_some(())
+    });
+    session.lock("own");
+    makes_it_ask(&mut session);
+    way.stall();
+    session.send("SELECT GET_LOCK('k', 0)");
+    both.promote();
+    let answer = session.client.read_response(Shape::Query);
+    assert_eq!(answer.end, End::Complete, "{}", proxy.log());
+    assert!(answer.error().is_some(), "{answer:?}");
+    let own = session.value("SELECT IS_USED_LOCK('own') = CONNECTION_ID()");
+    assert_eq!(own.as_deref(), Some("1"), "{}", proxy.log());
+}
