@@ -18,6 +18,7 @@ on_both! {
     a_session_inside_a_question_learns_that_its_locks_are_lost
     a_session_inside_a_question_leaves_a_silent_former_writer
     a_shared_session_inside_a_question_goes_on_at_the_next_writer
+    rows_of_a_lost_lease_go_with_the_process
 }
 
 /// From now on the proxy asks its server for the setting before it answers a lock call.
@@ -120,4 +121,28 @@ fn a_shared_session_inside_a_question_goes_on_at_the_next_writer(server: &Server
     assert!(answer.error().is_some(), "{answer:?}");
     let own = session.value("SELECT IS_USED_LOCK('own') = CONNECTION_ID()");
     assert_eq!(own.as_deref(), Some("1"), "{}", proxy.log());
+}
+
+/// The lease is lost, and the process ends before it can begin another.
+fn rows_of_a_lost_lease_go_with_the_process(server: &Server) {
+    let link = Link::start(server.port, Ipv4Addr::LOCALHOST);
+    let (backend, schema) = (format!("127.0.0.1:{}", server.port), fresh_schema());
+    let store = format!("mysql://root:rootpw@127.0.0.1:{}/{schema}", link.port());
+    let mut proxy = Launched::start(&backend, &store, &["--create-schema", "--lease", "6s"]);
+    let mut holder = Session::at(proxy.port);
+    for n in 0..20 {
+        holder.lock(&format!("k{n}"));
+    }
+    link.stall();
+    let words = holder.last_words().expect("a reason").message;
+    assert!(String::from_utf8_lossy(&words).contains("lost its lease"), "{words:?}");
+    proxy.signal("TERM");
+    eventually("it shuts down", || proxy.log().contains("asked to stop").then_some(()));
+    link.heal();
+    assert!(proxy.wait().is_some(), "it was killed");
+    let mut root = server.root();
+    let held = format!("SELECT COUNT(*) FROM {schema}.locks WHERE holder<>0");
+    assert_eq!(root.column(&held), ["0"], "{}", proxy.log());
+    assert_eq!(root.column(&format!("SELECT COUNT(*) FROM {schema}.proxies")), ["0"]);
+    root.run(&format!("DROP DATABASE {schema}"));
 }

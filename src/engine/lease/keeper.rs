@@ -2,6 +2,7 @@
 
 mod failover;
 mod joining;
+mod resigning;
 mod standstill;
 
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use super::predecessors::Predecessors;
 use super::restart::go_on;
 use super::server::HomeServer;
 use super::suspension::Suspension;
-use super::takeover::{Takeovers, take_over};
+use super::takeover::Takeovers;
 use crate::clock;
 use crate::engine::io::link::{StoreAccess, StoreLink};
 use crate::engine::io::witnesses::{Evidence, Witnesses};
@@ -323,12 +324,7 @@ impl Keeper {
     }
 
     fn take_over(&self, row: &ProxyRow) {
-        if self.running.start(row.id) {
-            let access = Arc::clone(&self.access);
-            let running = Arc::clone(&self.running);
-            let own = self.predecessors.is_own(row.id);
-            tokio::spawn(take_over(access, running, row.clone(), own));
-        }
+        self.running.begin(&self.access, row, self.predecessors.is_own(row.id));
     }
 
     fn stop_if_due(&mut self) {
@@ -345,45 +341,6 @@ impl Keeper {
             self.given_up = usize::try_from(self.access.metrics.held.get()).unwrap_or_default();
             self.predecessors.add(incarnation.id);
             let _ = self.events.send(LeaseEvent::Fenced(incarnation.id));
-        }
-    }
-
-    /// Leaves in order: no lock is held any more, so the row may go at once.
-    async fn resign(&mut self) {
-        let Some(Incarnation { id, versions, .. }) = self.incarnation.take() else { return };
-        self.suspension.close();
-        self.lease.end();
-        // A renewal may have been interrupted: its connection is in the middle of an answer.
-        self.link.drop_connection();
-        let schema = self.access.url.schema.clone();
-        let leave = async {
-            let conn = self.link.get().await?;
-            if !conn.read_held(&schema, id).await?.is_empty() {
-                return Ok("some of its locks are not released");
-            }
-            for rvn in versions {
-                if conn.revoke(&schema, id, rvn).await? {
-                    conn.declare_clean(&schema, id).await?;
-                    conn.sweep_clean(&schema).await?;
-                    return Ok("");
-                }
-            }
-            Ok::<_, StoreError>("its row was changed")
-        };
-        match timeout(self.terms.ttl.min(Duration::from_secs(5)), leave).await {
-            Ok(Ok("")) => {
-                tracing::info!(proxy = %id, "left the lease table");
-                self.predecessors.forget(|own| own == id);
-            }
-            Ok(Ok(why)) => {
-                tracing::warn!(proxy = %id, why, "stays in the lease table; the lease will run out");
-            }
-            Ok(Err(e)) => {
-                tracing::warn!(error = %e, "could not leave the lease table; the lease will run out");
-            }
-            Err(_) => {
-                tracing::warn!("could not leave the lease table in time; the lease will run out");
-            }
         }
     }
 }

@@ -23,9 +23,21 @@ use crate::types::ProxyId;
 pub(in crate::engine) struct Takeovers(Mutex<HashSet<ProxyId>>);
 
 impl Takeovers {
-    /// Whether this is the first takeover of `id`.
-    pub(in crate::engine) fn start(&self, id: ProxyId) -> bool {
-        self.0.lock().insert(id)
+    /// Begins the takeover of a DEAD incarnation, unless it is under way.
+    pub(in crate::engine) fn begin(
+        self: &Arc<Self>,
+        access: &Arc<StoreAccess>,
+        row: &ProxyRow,
+        own: bool,
+    ) {
+        if self.0.lock().insert(row.id) {
+            tokio::spawn(take_over(Arc::clone(access), Arc::clone(self), row.clone(), own));
+        }
+    }
+
+    /// Whether it is under way.
+    pub(in crate::engine) fn is_under_way(&self, id: ProxyId) -> bool {
+        self.0.lock().contains(&id)
     }
 
     fn end(&self, id: ProxyId) {
@@ -36,12 +48,7 @@ impl Takeovers {
 /// Ends the sessions of a DEAD incarnation and declares it CLEAN, however long that takes.
 ///
 /// `own`: an earlier incarnation of this very process, whose sessions without locks live on.
-pub(in crate::engine) async fn take_over(
-    access: Arc<StoreAccess>,
-    running: Arc<Takeovers>,
-    row: ProxyRow,
-    own: bool,
-) {
+async fn take_over(access: Arc<StoreAccess>, running: Arc<Takeovers>, row: ProxyRow, own: bool) {
     let mut link = StoreLink::new(Arc::clone(&access));
     let home = access.home.lock().clone();
     let mut pause = Duration::from_millis(10);

@@ -1,0 +1,82 @@
+//! The end of the process: the rows of its incarnations go.
+
+use std::time::Duration;
+
+use tokio::time::{sleep, timeout};
+
+use super::Keeper;
+use crate::engine::lease::incarnation::Incarnation;
+use crate::store::connection::StoreError;
+use crate::store::rows::ProxyState;
+use crate::types::ProxyId;
+
+/// How long that may take.
+const LIMIT: Duration = Duration::from_secs(5);
+/// How often it is checked that the last sessions are gone.
+const LOOK: Duration = Duration::from_millis(10);
+
+impl Keeper {
+    /// Leaves in order: the rows of its incarnations go at once. No session can do anything under a lock of theirs any
+    /// more, so none needs a lease to run out.
+    pub(super) async fn resign(&mut self) {
+        let mine = self.incarnation.take();
+        self.suspension.close();
+        self.lease.end();
+        // A renewal may have been interrupted: its connection is in the middle of an answer.
+        self.link.drop_connection();
+        if let Some(mine) = &mine {
+            self.predecessors.add(mine.id);
+        }
+        match timeout(self.terms.ttl.min(LIMIT), self.leave(mine.as_ref())).await {
+            Ok(Ok(left)) => {
+                for id in left {
+                    tracing::info!(proxy = %id, "left the lease table");
+                }
+            }
+            Ok(Err(e)) => {
+                tracing::warn!(error = %e, "could not leave the lease table; the lease will run out");
+            }
+            Err(_) => {
+                tracing::warn!("could not leave the lease table in time; the lease will run out");
+            }
+        }
+    }
+
+    /// Ends all incarnations of this process, with what the server still runs for them. Those of which nothing is left.
+    async fn leave(&mut self, mine: Option<&Incarnation>) -> Result<Vec<ProxyId>, StoreError> {
+        let schema = self.access.url.schema.clone();
+        let conn = self.link.get().await?;
+        let mut ended = Vec::new();
+        for row in conn.read_proxies(&schema).await? {
+            let changed = mine.is_some_and(|m| m.id == row.id && !m.versions.contains(&row.rvn));
+            if changed {
+                tracing::warn!(proxy = %row.id, "its row was changed, and stays in the lease table");
+            }
+            let over = self.predecessors.is_own(row.id) && !changed;
+            // Others take over at once what is dead, if this is all that there is time for.
+            let dead = over
+                && match row.state {
+                    ProxyState::Live => conn.revoke(&schema, row.id, row.rvn).await?,
+                    ProxyState::Dead => true,
+                    ProxyState::Clean => false,
+                };
+            if dead {
+                ended.push(row);
+            }
+        }
+        for row in &ended {
+            if conn.read_held(&schema, row.id).await?.is_empty() {
+                conn.declare_clean(&schema, row.id).await?;
+            } else {
+                self.running.begin(&self.access, row, true);
+            }
+        }
+        conn.sweep_clean(&schema).await?;
+        while ended.iter().any(|row| self.running.is_under_way(row.id)) {
+            sleep(LOOK).await;
+        }
+        let left: Vec<ProxyId> = ended.iter().map(|row| row.id).collect();
+        self.predecessors.forget(|own| left.contains(&own));
+        Ok(left)
+    }
+}
