@@ -130,7 +130,10 @@ pub(super) const HELP: [(&str, &str); 22] = [
         "RELEASE LOCK 'name' [TOKEN n] [CLUSTER 'name']",
         "take a lock from its holder at any proxy; the holder's session is closed",
     ),
-    ("KILL id [CLUSTER 'name']", "end a session of this proxy at the server; its locks are freed"),
+    (
+        "KILL id [CLUSTER 'name']",
+        "end a session of this proxy at the server; its locks are freed. What it ran may have taken effect, or not",
+    ),
     (
         "SWITCHOVER PREPARE ['time'] [CLUSTER 'name']",
         "before a planned switch: let new statements wait, and say when no transaction is open",

@@ -28,7 +28,9 @@ impl Control {
             ));
         };
         let owner = String::from_utf8_lossy(&session.owner);
-        let did = format!("killed {owner}{}", in_cluster(cluster));
+        let cluster_name = in_cluster(cluster);
+        let did =
+            format!("killed {owner}{cluster_name}; what it ran may have taken effect, or not");
         let killed = match session.backend.at_replica() {
             Some(to) => kill_at_replica(cluster, &to, BackendId(conn.0)).await?,
             None => self.kill_at_writer(cluster, engine, &session).await?,

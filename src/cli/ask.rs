@@ -85,7 +85,7 @@ pub(super) enum Ask {
         #[command(flatten)]
         place: AdminSocketArgs,
     },
-    /// End a session of the proxy at the server; its locks are freed
+    /// End a session of the proxy at the server; its locks are freed. What it ran may have taken effect, or not
     #[command(after_help = HELP)]
     Kill {
         /// As CONNECTION_ID() and `lockstead sessions` show it
