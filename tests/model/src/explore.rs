@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 
 use super::locks::inspect;
 use super::state::{Broken, LockRow, ProxyState, State};
-use super::variants::{AT_THE_STORE, Model, STEPS, subject};
+use super::variants::{AT_THE_STORE, Model, STEPS, WRITES, subject};
 
 /// How a state was reached: from which, by which step, with which argument.
 type Way = (u32, u8, u8);
@@ -49,12 +49,14 @@ pub(crate) fn explore(model: &Model, watched: &[Broken]) -> Found {
 fn successors(model: &Model, state: &State, watched: &[Broken]) -> Vec<(u8, u8, State)> {
     let mut all = Vec::with_capacity(16);
     for (step, (name, domain, rule)) in (0..).zip(STEPS) {
-        if state.store.hung && AT_THE_STORE.contains(name) {
+        let hung = state.store.hung && AT_THE_STORE.contains(name);
+        let blocked = state.store.blocked && WRITES.contains(name);
+        if hung || blocked {
             continue;
         }
         for arg in 0..*domain {
             if let Some(mut next) = rule(model, state, arg) {
-                inspect(&mut next);
+                inspect(model, &mut next);
                 next.broken = next.broken.filter(|broken| watched.contains(broken));
                 all.push((step, u8::try_from(arg).expect("small"), next));
             }

@@ -53,6 +53,46 @@ pub(crate) fn store_goes_on(_: &Model, s: &State, _: usize) -> Option<State> {
     s.store.hung.then_some(n)
 }
 
+/// A backup takes the global read lock.
+pub(crate) fn writes_blocked(_: &Model, s: &State, _: usize) -> Option<State> {
+    let mut n = *s;
+    n.blocks = s.blocks.checked_sub(1)?;
+    n.store.blocked = true;
+    (!s.store.blocked).then_some(n)
+}
+
+/// It is released: what was sent meanwhile is carried out.
+pub(crate) fn writes_go_on(_: &Model, s: &State, _: usize) -> Option<State> {
+    let mut n = *s;
+    n.store.blocked = false;
+    s.store.blocked.then_some(n)
+}
+
+/// `Lease::server_protects`: whether no other proxy that may hold, or be granted, a lock keeps locks by rows alone.
+pub(crate) fn server_protects(m: &Model, s: &State, p: usize) -> bool {
+    let me = s.processes[p].id;
+    let by_rows = (1..).zip(s.store.proxies).any(|(id, row)| {
+        let counts = matches!(row.state, ProxyState::Live | ProxyState::Dead);
+        id != me && counts && !m.world.native[process_of(id)]
+    });
+    m.world.native[p] && (!by_rows || m.weak == Weak::NativeBesideRows)
+}
+
+/// `Keeper::read_standstill`: the row is LIVE, with a version of this process. Where the server's own locks protect,
+/// that is as good as a renewal. Elsewhere sessions stay suspended, as long as it takes.
+pub(crate) fn read_instead(m: &Model, s: &State, p: usize) -> Option<State> {
+    let me = &s.processes[p];
+    if !s.store.blocked || !me.running || me.id == 0 {
+        return None;
+    }
+    let row = s.row(me.id);
+    let own = row.state == ProxyState::Live && me.versions & bit(row.rvn) != 0;
+    let renews = server_protects(m, s, p) || m.weak == Weak::ReadingRenews;
+    let mut n = *s;
+    n.processes[p].left = m.world.lease[p];
+    (own && renews && n != *s).then_some(n)
+}
+
 /// `Keeper::join`: a new id, and a row of its own. Until it arrives no other process knows of it, so it is there at
 /// once; the reply may take its time.
 pub(crate) fn register(m: &Model, s: &State, p: usize) -> Option<State> {

@@ -59,6 +59,8 @@ const LEASE: World = World {
     endings: false,
     collects: false,
     hangs: 0,
+    blocks: 0,
+    native: [false; 2],
 };
 
 /// Shorter and without renewals, which leaves room for more of the rest.
@@ -100,7 +102,13 @@ const COLLECTION: World = World { claims: [2, 0, 1, 0], collects: true, ..SHORT 
 const HANG: World =
     World { renewals: [1, 0], writes: [false; 2], releases: false, hangs: 1, ..SHORT };
 
-const WORLDS: [(&str, World); 11] = [
+/// Nobody can write for a while, where locks are rows, where all sessions take the server's own, and where one proxy's do.
+const BLOCK: World = World { renewals: [1, 0], writes: [false; 2], blocks: 1, ..SHORT };
+const BLOCK_BESIDE: World =
+    World { native: [true; 2], writes: [true, false], renewals: [0; 2], ..BLOCK };
+const BLOCK_BESIDE_ROWS: World = World { native: [true, false], ..BLOCK };
+
+const WORLDS: [(&str, World); 14] = [
     ("leases", LEASE),
     ("lost renewal", LOST_RENEWAL),
     ("lost batch", LOST_BATCH),
@@ -112,6 +120,9 @@ const WORLDS: [(&str, World); 11] = [
     ("hand-over", HANDOVER),
     ("collection", COLLECTION),
     ("hang", HANG),
+    ("block", BLOCK),
+    ("block in coexist", BLOCK_BESIDE),
+    ("block beside rows", BLOCK_BESIDE_ROWS),
 ];
 
 /// The same with longer leases, both of which may be lost, and with writes.
@@ -140,6 +151,8 @@ const WIDE: World = World {
     endings: true,
     collects: true,
     hangs: 0,
+    blocks: 0,
+    native: [false; 2],
 };
 
 fn report(name: &str, model: &Model, found: &Found) {
@@ -164,7 +177,9 @@ fn the_protocol_keeps_every_rule_in_all_worlds() {
     let (mut states, mut taken) = (0, 0);
     for (name, world) in WORLDS {
         let model = Model { world, weak: Weak::Nothing };
-        let found = explore(&model, ALL);
+        // Where the server's own locks protect, a session may go on for an incarnation that is revoked.
+        let watched = if world.native == [true; 2] { HARM } else { ALL };
+        let found = explore(&model, watched);
         report(name, &model, &found);
         assert!(found.broken.is_none(), "{:?}", found.broken);
         states += found.states;
@@ -202,6 +217,23 @@ fn an_observer_that_counts_while_the_store_is_silent_revokes_what_could_not_rene
 fn suspended_sessions_must_not_go_on_without_a_renewal() {
     let world = World { renewals: [1, 0], ..SHORT };
     breaks(Weak::ResumesWithoutRenewal, world, HARM);
+}
+
+/// Another proxy counts on from before, and revokes first.
+#[test]
+fn a_reading_while_nobody_can_write_is_no_renewal_where_locks_are_rows() {
+    breaks(Weak::ReadingRenews, BLOCK, HARM);
+}
+
+#[test]
+fn a_lock_without_a_row_does_not_exclude_a_proxy_that_keeps_rows_alone() {
+    breaks(Weak::NativeBesideRows, BLOCK_BESIDE_ROWS, HARM);
+}
+
+/// Why a reading is enough where all take it.
+#[test]
+fn without_the_servers_own_lock_rows_that_cannot_be_written_exclude_nobody() {
+    breaks(Weak::NoServerLock, BLOCK_BESIDE, HARM);
 }
 
 #[test]

@@ -2,8 +2,8 @@
 //! `engine::io::pipe`, `store::statement`, `store::batch`, `store::collect`.
 
 use super::state::{
-    ATTEMPTS, Broken, Change, Late, LockRow, Outcome, PROXIES, Phase, Pipe, ProxyState, State, bit,
-    claim_of, claimant, home,
+    ATTEMPTS, Broken, Change, Late, LockRow, Outcome, PROXIES, Phase, Pipe, ProxyState, State,
+    Thread, bit, claim_of, claimant, home,
 };
 use super::variants::{Model, Weak};
 
@@ -264,11 +264,13 @@ pub(crate) fn base_moves(m: &Model, s: &State, _: usize) -> Option<State> {
 }
 
 /// Rules that a state breaks by itself, however it was reached.
-pub(crate) fn inspect(s: &mut State) {
+pub(crate) fn inspect(m: &Model, s: &mut State) {
     let mut told = 0;
     for session in 0..s.sessions.len() {
         let it = s.sessions[session];
-        told += u8::from(it.phase == Phase::Told && s.vouches(home(session), it.by));
+        // Without the server's lock a session of mode coexist has ended there: it can do nothing more.
+        let ended = m.world.native[home(session)] && it.thread == Thread::Gone;
+        told += u8::from(it.phase == Phase::Told && s.vouches(home(session), it.by) && !ended);
     }
     if told > 1 {
         s.breaks(Broken::TwoHolders);

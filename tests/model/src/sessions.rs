@@ -3,6 +3,7 @@
 //! A pause between a check and the write after it looks the same as a packet that is long on its
 //! way, so both are one step here and the way takes any time.
 
+use super::keeper::server_protects;
 use super::state::{Broken, Phase, ProxyState, Session, State, Thread, home};
 use super::variants::{Model, Weak};
 
@@ -20,6 +21,10 @@ pub(crate) fn claim(m: &Model, s: &State, session: usize) -> Option<State> {
         return None;
     }
     let mut n = *s;
+    if m.world.native[home(session)] && m.weak != Weak::NoServerLock {
+        // The server is asked first: it has its own queue.
+        n.native = u8::try_from(session).ok().filter(|_| s.native == 0)? + 1;
+    }
     n.sessions[session].claims += 1;
     n.sessions[session].phase = Phase::Waiting;
     (it.claims < m.world.claims[session]).then_some(n)
@@ -29,6 +34,7 @@ pub(crate) fn claim(m: &Model, s: &State, session: usize) -> Option<State> {
 pub(crate) fn give_up(m: &Model, s: &State, session: usize) -> Option<State> {
     let waiting = m.world.gives_up && at(s, session)?.phase == Phase::Waiting;
     let mut n = *s;
+    n.free_native(session);
     n.sessions[session].phase = Phase::Idle;
     waiting.then_some(n)
 }
@@ -42,9 +48,25 @@ pub(crate) fn client_told(m: &Model, s: &State, session: usize) -> Option<State>
     }
     let mut n = *s;
     n.sessions[session].phase = Phase::Told;
-    if s.store.lock.holder != it.by || s.store.lock.tok != it.token {
+    // A session that the server has ended meanwhile has nothing there, as without a proxy.
+    let ended = m.world.native[home(session)] && it.thread == Thread::Gone;
+    if !ended && !holds(m, s, session) {
         n.breaks(Broken::ToldTooLate);
     }
+    Some(n)
+}
+
+/// `Locks::keep_without_row`, while the row cannot be written: the server's own lock counts.
+pub(crate) fn told_without_row(m: &Model, s: &State, session: usize) -> Option<State> {
+    let it = at(s, session)?;
+    let p = home(session);
+    let by = s.processes[p].id;
+    let counts = s.store.blocked && s.vouches(p, by) && server_protects(m, s, p);
+    if it.phase != Phase::Waiting || !counts {
+        return None;
+    }
+    let mut n = *s;
+    (n.sessions[session].phase, n.sessions[session].by) = (Phase::Told, by);
     Some(n)
 }
 
@@ -67,17 +89,24 @@ pub(crate) fn write_sent(m: &Model, s: &State, session: usize) -> Option<State> 
 }
 
 /// The server runs what was sent, as long as it has the thread.
-pub(crate) fn write_runs(_: &Model, s: &State, session: usize) -> Option<State> {
+pub(crate) fn write_runs(m: &Model, s: &State, session: usize) -> Option<State> {
     let it = s.sessions[session];
     if !it.write {
         return None;
     }
     let mut n = *s;
     n.sessions[session].write = false;
-    if s.store.lock.holder != it.by || s.store.lock.tok != it.token {
+    if !holds(m, s, session) {
         n.breaks(Broken::LateWrite);
     }
     Some(n)
+}
+
+/// Whether no other client can have been given the lock: by the row, or by the server's own lock.
+fn holds(m: &Model, s: &State, session: usize) -> bool {
+    let it = s.sessions[session];
+    let by_row = s.store.lock.holder == it.by && s.store.lock.tok == it.token;
+    by_row || m.world.native[home(session)] && s.has_native(session)
 }
 
 /// `SessionEvent::Fence` comes, or the session finds that the incarnation is over: `LockOwner::abandon`.
@@ -112,6 +141,7 @@ fn abandon(s: &State, session: usize) -> State {
 pub(crate) fn client_releases(m: &Model, s: &State, session: usize) -> Option<State> {
     let it = at(s, session)?;
     let mut n = *s;
+    n.free_native(session);
     n.sessions[session].phase = Phase::Releasing;
     let may = m.world.releases && it.phase == Phase::Told && !it.write;
     (may && s.is_known(session)).then_some(n)
@@ -133,6 +163,7 @@ pub(crate) fn server_finished(m: &Model, s: &State, session: usize) -> Option<St
         return None;
     }
     let mut n = *s;
+    n.free_native(session);
     n.sessions[session].phase = Phase::Returning;
     n.sessions[session].thread = Thread::Ending;
     Some(n)
@@ -181,6 +212,7 @@ pub(crate) fn server_gone(_: &Model, s: &State, session: usize) -> Option<State>
 /// The server is done with a thread, its transaction rolled back.
 pub(crate) fn thread_gone(_: &Model, s: &State, session: usize) -> Option<State> {
     let mut n = *s;
+    n.free_native(session);
     n.sessions[session].thread = Thread::Gone;
     n.sessions[session].write = false;
     (s.sessions[session].thread == Thread::Ending).then_some(n)

@@ -45,6 +45,8 @@ pub(crate) struct Store {
     pub(crate) base: u8,
     /// It does nothing; what is sent to it waits.
     pub(crate) hung: bool,
+    /// It can be read, and not be written: the global read lock is held, or it is read-only.
+    pub(crate) blocked: bool,
     /// For each incarnation, ticks in which it could have renewed and has not.
     pub(crate) chances: [u8; INCARNATIONS],
 }
@@ -237,6 +239,10 @@ pub(crate) struct State {
     pub(crate) faults: u8,
     /// Hangs of the store that may still happen.
     pub(crate) hangs: u8,
+    /// Times in which it may still be that nobody can write.
+    pub(crate) blocks: u8,
+    /// The session with the server's own lock, counted from 1; 0: none.
+    pub(crate) native: u8,
     /// Greatest token granted so far, for I9.
     pub(crate) greatest: u8,
     pub(crate) broken: Option<Broken>,
@@ -282,6 +288,18 @@ impl State {
     pub(crate) fn vouches(&self, process: usize, id: u8) -> bool {
         let me = &self.processes[process];
         me.running && me.id == id && id != 0 && me.left > 0
+    }
+
+    /// Whether the server's own lock is this session's.
+    pub(crate) fn has_native(&self, session: usize) -> bool {
+        usize::from(self.native) == session + 1
+    }
+
+    /// The server frees its own lock, if this session has it.
+    pub(crate) fn free_native(&mut self, session: usize) {
+        if self.has_native(session) {
+            self.native = 0;
+        }
     }
 
     /// Whether the service still knows this session's lock: it forgets all at a fence.

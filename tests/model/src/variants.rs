@@ -39,6 +39,12 @@ pub(crate) enum Weak {
     /// A grant that is heard past the deadline is given back like one of an incarnation that is over,
     /// though the keeper, which has looked at the clock before, is about to move the deadline.
     StrayWhileCurrent,
+    /// A reading, while nobody can write, moves the deadline on also where locks are rows alone.
+    ReadingRenews,
+    /// A lock without a row counts, though another proxy keeps locks by rows alone.
+    NativeBesideRows,
+    /// Sessions of mode coexist are told without the server's own lock.
+    NoServerLock,
 }
 
 /// How much may happen.
@@ -72,6 +78,10 @@ pub(crate) struct World {
     pub(crate) collects: bool,
     /// How often the store hangs. In such a world observers read all rows at once.
     pub(crate) hangs: u8,
+    /// How often the store can be read, and not be written, for a while.
+    pub(crate) blocks: u8,
+    /// Whether the proxy's sessions take the server's own lock beside the row: mode coexist.
+    pub(crate) native: [bool; PROXIES],
 }
 
 impl World {
@@ -89,8 +99,9 @@ pub(crate) struct Model {
 impl Model {
     pub(crate) fn start(&self) -> State {
         let process = Process { running: true, ..Process::default() };
-        let World { faults, hangs, .. } = self.world;
-        let mut state = State { processes: [process; PROXIES], faults, hangs, ..State::default() };
+        let World { faults, hangs, blocks, .. } = self.world;
+        let processes = [process; PROXIES];
+        let mut state = State { processes, faults, hangs, blocks, ..State::default() };
         for p in 0..PROXIES {
             state = keeper::register(self, &state, p).unwrap_or(state);
             state = keeper::renewal_heard(self, &state, p).unwrap_or(state);
@@ -119,6 +130,9 @@ pub(crate) const STEPS: &[Step] = &[
     ("fence_if_due", PROXIES, keeper::fence_if_due),
     ("store_hangs", 1, keeper::store_hangs),
     ("store_goes_on", 1, keeper::store_goes_on),
+    ("writes_blocked", 1, keeper::writes_blocked),
+    ("writes_go_on", 1, keeper::writes_go_on),
+    ("read_instead", PROXIES, keeper::read_instead),
     ("observe", PAIRS, keeper::observe),
     ("read_rows", PROXIES, keeper::read_rows),
     ("revoke", PAIRS, keeper::revoke),
@@ -141,6 +155,7 @@ pub(crate) const STEPS: &[Step] = &[
     ("claim", SESSIONS, sessions::claim),
     ("give_up", SESSIONS, sessions::give_up),
     ("client_told", SESSIONS, sessions::client_told),
+    ("told_without_row", SESSIONS, sessions::told_without_row),
     ("write_sent", SESSIONS, sessions::write_sent),
     ("write_runs", SESSIONS, sessions::write_runs),
     ("session_fenced", SESSIONS, sessions::session_fenced),
@@ -160,6 +175,7 @@ pub(crate) const AT_THE_STORE: &[&str] = &[
     "late_renewal_runs",
     "observe",
     "read_rows",
+    "read_instead",
     "revoke",
     "revoke_at_once",
     "end_sessions",
@@ -176,6 +192,22 @@ pub(crate) const AT_THE_STORE: &[&str] = &[
     "watch_over",
     "thread_killed",
     "thread_gone",
+];
+
+/// Those that change something there. None of them while nobody can write.
+pub(crate) const WRITES: &[&str] = &[
+    "register",
+    "renewal_runs",
+    "late_renewal_runs",
+    "revoke",
+    "revoke_at_once",
+    "declare_clean",
+    "sweep",
+    "batch_runs",
+    "late_batch_runs",
+    "row_collected",
+    "base_moves",
+    "write_runs",
 ];
 
 /// The subject of a step's argument, in words.
