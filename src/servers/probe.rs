@@ -78,7 +78,7 @@ impl Probe {
     }
 
     /// After an error the connection is of no use.
-    async fn look(&self, conn: &mut StoreConnection) -> Result<ProbeAnswer, StoreError> {
+    async fn look(&mut self, conn: &mut StoreConnection) -> Result<ProbeAnswer, StoreError> {
         let seen = conn.writability(ANSWER).await?;
         let (ident, mut seat) = (conn.ident().to_owned(), ClusterSeat::of(&seen.membership));
         if let Some(why) = seen.refusal() {

@@ -7,6 +7,7 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, DriverError, Opts, OptsBuilder, SslOpts};
 
 use super::identity::{Foreign, Thread, ident_expression, run_expression};
+use super::patience::{ANSWER, AnswerLimit, NoAnswer};
 use super::rows::column;
 use super::statement::{NEEDED, ParameterizedSql};
 use crate::config::StoreUrl;
@@ -120,6 +121,15 @@ fn is_half_done(code: u16, message: &str) -> bool {
     }
 }
 
+impl From<NoAnswer> for StoreError {
+    fn from(none: NoAnswer) -> Self {
+        match none {
+            NoAnswer::Silent(limit) => Self::Silent(limit),
+            NoAnswer::Left => Self::Lost("another server takes writes now".to_owned()),
+        }
+    }
+}
+
 impl From<mysql_async::Error> for StoreError {
     fn from(e: mysql_async::Error) -> Self {
         match e {
@@ -148,6 +158,7 @@ pub struct StoreConnection {
     version: String,
     /// Whether the account sees the sessions of others, once known.
     pub(super) sees_all: Option<bool>,
+    limit: AnswerLimit,
 }
 
 /// The server's max_prepared_stmt_count is reached: applications may have used it up.
@@ -155,9 +166,6 @@ const TOO_MANY_PREPARED: u16 = 1461;
 
 /// Finds out that a peer is gone though nothing is sent.
 const KEEPALIVE: Duration = Duration::from_secs(30);
-
-/// Longest wait for an answer to what the proxy itself asks a server; longer, and the outcome is unknown.
-pub const ANSWER: Duration = Duration::from_secs(10);
 
 impl StoreConnection {
     /// Connects and sets the session up. `limit` bounds the whole.
@@ -210,8 +218,8 @@ impl StoreConnection {
                 Err(e) => return Err(e.into()),
             }
         }
-        let mut opened =
-            Self { conn, flavour, started: 0, ident: String::new(), version, sees_all: None };
+        let (ident, limit) = (String::new(), AnswerLimit::new());
+        let mut opened = Self { conn, flavour, started: 0, ident, version, sees_all: None, limit };
         opened.started = opened.server_start().await?;
         opened.ident = opened.identity().await?;
         Ok(opened)
@@ -272,7 +280,7 @@ impl StoreConnection {
             conn.query_drop(sql).await?;
             Ok(conn.affected_rows())
         };
-        tokio::time::timeout(ANSWER, run).await.unwrap_or(Err(StoreError::Silent(ANSWER)))
+        self.limit.within(ANSWER, run).await?
     }
 
     /// Runs a statement, prepared once and kept, and returns its affected rows and what it set
@@ -292,7 +300,7 @@ impl StoreConnection {
             }
             Ok((conn.affected_rows(), conn.last_insert_id()))
         };
-        tokio::time::timeout(ANSWER, run).await.unwrap_or(Err(StoreError::Silent(ANSWER)))
+        self.limit.within(ANSWER, run).await?
     }
 
     /// Runs a text of `statements` statements and returns the rows of each.
@@ -313,8 +321,9 @@ impl StoreConnection {
         sql: String,
         statements: usize,
     ) -> Result<Vec<Vec<mysql_async::Row>>, StoreError> {
+        let conn = &mut self.conn;
         let run = async {
-            let mut result = self.conn.query_iter(sql).await?;
+            let mut result = conn.query_iter(sql).await?;
             let mut all = Vec::with_capacity(statements);
             for _ in 0..statements {
                 if mutants::on(Mutant::StopAtEmpty) && result.is_empty() {
@@ -326,7 +335,12 @@ impl StoreConnection {
             result.drop_result().await?;
             Ok(all)
         };
-        tokio::time::timeout(limit, run).await.unwrap_or(Err(StoreError::Silent(limit)))
+        self.limit.within(limit, run).await?
+    }
+
+    /// Its server is the writer until `left` ends. Then nothing is waited for any more.
+    pub fn give_up_when(&mut self, left: impl Future<Output = ()> + Send + 'static) {
+        self.limit = AnswerLimit::until(left);
     }
 
     /// Says goodbye, within a short limit.

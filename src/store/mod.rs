@@ -15,6 +15,7 @@ pub mod gates;
 pub mod identity;
 pub mod meta;
 pub mod overview;
+pub mod patience;
 pub(crate) mod peers;
 pub mod programs;
 mod proof;

@@ -17,7 +17,7 @@ on_both! {
     a_statement_of_a_client_may_take_longer_than_a_question
     a_session_inside_a_question_learns_that_its_locks_are_lost
     a_session_inside_a_question_leaves_a_silent_former_writer
-    a_shared_session_inside_a_question_goes_on_at_the_next_writer
+    shared_sessions_with_something_under_way_go_on_at_the_next_writer
     rows_of_a_lost_lease_go_with_the_process
 }
 
@@ -101,26 +101,47 @@ fn a_session_inside_a_question_leaves_a_silent_former_writer(server: &Server) {
     assert_eq!(session.last_words().expect("a reason").code, 1053);
 }
 
-fn a_shared_session_inside_a_question_goes_on_at_the_next_writer(server: &Server) {
+fn shared_sessions_with_something_under_way_go_on_at_the_next_writer(server: &Server) {
     let both = Replicated::start(server);
     let way = Link::to(both.first.server.port);
-    let proxy = before(&both, &way, &["--pooling", "transaction", "--pool-size", "4"]);
+    let proxy = before(&both, &way, &["--pooling", "transaction", "--pool-size", "8"]);
     let account = taught(&both, std::slice::from_ref(&proxy));
-    let mut session = Session::of(proxy.port, &account);
     let users = format!("SELECT COUNT(*) FROM mysql.user WHERE user='{}'", account.user);
     eventually("the replica has the account", || {
         (both.second.server.root().column(&users) == ["1"]).then_some(())
     });
-    session.lock("own");
-    makes_it_ask(&mut session);
+    let mut sessions = [(); 5].map(|()| Session::of(proxy.port, &account));
+    for (n, session) in sessions.iter_mut().enumerate() {
+        session.lock(&format!("k{n}"));
+    }
+    let [question, statement, transaction, wait, idle] = &mut sessions;
+    makes_it_ask(question);
+    transaction.run("BEGIN");
+    statement.send("SELECT SLEEP(600)");
+    let mut root = both.first.server.root();
+    eventually("the statement runs", || {
+        let sql =
+            "SELECT COUNT(*) FROM information_schema.processlist WHERE info='SELECT SLEEP(600)'";
+        (root.column(sql) == ["1"]).then_some(())
+    });
+    wait.ask_for("k0");
     way.stall();
-    session.send("SELECT GET_LOCK('k', 0)");
+    question.send("SELECT GET_LOCK('k', 0)");
+    transaction.send("SELECT 7");
     both.promote();
-    let answer = session.client.read_response(Shape::Query);
-    assert_eq!(answer.end, End::Complete, "{}", proxy.log());
-    assert!(answer.error().is_some(), "{answer:?}");
-    let own = session.value("SELECT IS_USED_LOCK('own') = CONNECTION_ID()");
-    assert_eq!(own.as_deref(), Some("1"), "{}", proxy.log());
+    for session in [question, statement, transaction] {
+        let answer = session.client.read_response(Shape::Query);
+        assert_eq!(answer.end, End::Complete, "{}", proxy.log());
+        assert!(answer.error().is_some(), "{answer:?}");
+    }
+    idle.send("SELECT IS_USED_LOCK('k4') = CONNECTION_ID()");
+    assert_eq!(idle.reply().as_deref(), Some("1"));
+    sessions[0].unlock("k0");
+    sessions[3].gets_it();
+    for (n, session) in sessions.iter_mut().enumerate().skip(1) {
+        let own = session.value(&format!("SELECT IS_USED_LOCK('k{n}') = CONNECTION_ID()"));
+        assert_eq!(own.as_deref(), Some("1"), "{}", proxy.log());
+    }
 }
 
 /// The lease is lost, and the process ends before it can begin another.

@@ -50,9 +50,13 @@ impl StoreAccess {
 
     /// Opens a connection to the writer and lists it.
     async fn connect(&self) -> Result<(StoreConnection, Destination), StoreError> {
-        let opened = self.route().open().await;
-        match &opened {
-            Ok((conn, _)) => self.open.lock().push(conn.thread()),
+        let mut opened = self.route().open().await;
+        match &mut opened {
+            Ok((conn, to)) => {
+                let to = to.clone();
+                conn.give_up_when(async move { to.left().await });
+                self.open.lock().push(conn.thread());
+            }
             Err(e) => self.count(e),
         }
         opened

@@ -9,7 +9,7 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use super::super::shared::log_lines::Lines;
 use crate::clock;
-use crate::store::connection::ANSWER;
+use crate::store::patience::ANSWER;
 
 /// How often it is checked that the server can still answer. A process that was stopped has not looked meanwhile.
 const LOOK: Duration = Duration::from_secs(1);

@@ -11,7 +11,7 @@ use super::pending::Recipient;
 use super::question::{OpenQuestion, Whose};
 use crate::engine::shared::lease::Standing;
 use crate::seldom::Turn;
-use crate::store::connection::ANSWER;
+use crate::store::patience::ANSWER;
 
 impl Link {
     /// The server is asked something, and nothing is owed before it.

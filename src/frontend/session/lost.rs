@@ -13,10 +13,11 @@ use crate::frontend::locks::owner::{Asked, Locks};
 use crate::frontend::pooling::lost::{Loss, WhyEnds};
 use crate::frontend::state::phase::Phase;
 use crate::seldom::Turn;
+use crate::store::patience::ANSWER;
 
 /// How long a session waits in all until the server has proved the end of its connections, with their rollbacks. Then it
 /// ends as well.
-const PROOF: Duration = Duration::from_secs(15);
+const PROOF: Duration = ANSWER;
 /// How long a server that was left may take to tell what it knows of the session.
 const FAREWELL: Duration = Duration::from_secs(1);
 
