@@ -10,6 +10,8 @@ use crate::config::Config;
 pub(super) enum AdminCommand {
     /// `SHOW LOCKS [LIKE 'pattern']`
     Locks(Option<String>),
+    /// `SHOW HISTORY [LIKE 'pattern']`
+    History(Option<String>),
     /// `SHOW WAITERS`
     Waiters,
     /// `SHOW SESSIONS`
@@ -110,8 +112,9 @@ pub(super) enum ClientQuery {
 }
 
 /// The commands, and what they are for.
-pub(super) const HELP: [(&str, &str); 22] = [
+pub(super) const HELP: [(&str, &str); 23] = [
     ("SHOW LOCKS [LIKE 'pattern']", "held locks of all proxies"),
+    ("SHOW HISTORY [LIKE 'pattern']", "the last locks that sessions of this proxy have had"),
     ("SHOW WAITERS", "sessions of this proxy that wait for a lock"),
     ("SHOW SESSIONS", "sessions of this proxy"),
     ("SHOW POOL", "connections that sessions of this proxy share, by account"),
@@ -164,6 +167,8 @@ pub(super) fn parse(text: &str) -> Result<AdminCommand, String> {
         [] => AdminCommand::Client(ClientQuery::Empty),
         ["SHOW", "LOCKS"] => AdminCommand::Locks(None),
         ["SHOW", "LOCKS", "LIKE", _] => AdminCommand::Locks(Some(quoted_word(&words[3])?)),
+        ["SHOW", "HISTORY"] => AdminCommand::History(None),
+        ["SHOW", "HISTORY", "LIKE", _] => AdminCommand::History(Some(quoted_word(&words[3])?)),
         ["SHOW", "WAITERS"] => AdminCommand::Waiters,
         ["SHOW", "SESSIONS" | "PROCESSLIST"] => AdminCommand::Sessions,
         ["SHOW", "PROXIES"] => AdminCommand::Proxies,
@@ -237,6 +242,9 @@ mod tests {
         assert_eq!(parse("SHOW LOCKS LIKE 'a''b%'"), like("a'b%"));
         assert_eq!(parse("SHOW LOCKS LIKE \"é'\\_;\";"), like("é'\\_;"));
         assert_eq!(parse(r"SHOW LOCKS LIKE 'a\'b\\\%\n'"), like("a'b\\\\%\n"));
+        assert_eq!(parse("show history"), Ok(AdminCommand::History(None)));
+        let history = Ok(AdminCommand::History(Some("a%".to_owned())));
+        assert_eq!(parse("SHOW HISTORY LIKE 'a%';"), history);
         let release = |token, cluster: Option<&str>| {
             let cluster = cluster.map(str::to_owned);
             Ok(AdminCommand::Release { name: "k".to_owned(), token, cluster })

@@ -89,6 +89,7 @@ impl Control {
     ) -> Result<AdminReply, ErrorReply> {
         Ok(AdminReply::Rows(match command {
             AdminCommand::Locks(like) => self.locks(like.as_deref()).await?,
+            AdminCommand::History(like) => self.history(like.as_deref())?,
             AdminCommand::Waiters => self.waiters().await,
             AdminCommand::Sessions => self.sessions().await,
             AdminCommand::Pool => self.pool(),

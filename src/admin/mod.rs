@@ -13,6 +13,7 @@ mod connection;
 mod connection_slots;
 mod control;
 mod entrance;
+mod history;
 mod kill;
 mod limits;
 mod locks;

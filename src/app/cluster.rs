@@ -25,6 +25,7 @@ use crate::engine::handle::Engine;
 use crate::engine::handle::FindSessions;
 use crate::engine::io::link::StoreAccess;
 use crate::engine::setup::Setup;
+use crate::engine::shared::history::History;
 use crate::engine::start;
 use crate::frontend::session::close::LAST_MOMENT;
 use crate::frontend::shared::context::{Context, Shared};
@@ -92,6 +93,16 @@ async fn bind(
     Ok(bound)
 }
 
+/// Where it listens.
+fn addresses(bound: &[(InForce, Vec<BoundSocket>)]) -> Vec<String> {
+    bound.iter().flat_map(|(_, sockets)| sockets).map(BoundSocket::address).collect()
+}
+
+/// The holds that end, of a proxy that listens there.
+fn history(address: &str, in_force: InForce) -> Arc<History> {
+    History::new(address, move || in_force.config().history)
+}
+
 impl RunningCluster {
     /// Starts one; the others must not have the same lock tables.
     pub(super) async fn start(
@@ -103,14 +114,14 @@ impl RunningCluster {
         let ClusterPlan { name, listeners, users } = cluster;
         shared::warn_of(&users);
         let bound = bind(&listeners, sockets).await?;
-        let addresses: Vec<_> =
-            bound.iter().flat_map(|(_, sockets)| sockets).map(BoundSocket::address).collect();
+        let addresses = addresses(&bound);
         let (config, following) = (&listeners[0], Following::begin(&listeners[0]));
+        let history = history(&addresses[0], bound[0].0.clone());
         let parts = match config.mode {
             Mode::Observe => observing::parts(config, name.as_deref(), &following).await?,
             Mode::Durable | Mode::Coexist => {
-                let (now, at) = (bound[0].0.clone(), &addresses[0]);
-                granting(config, now, &following, name.as_deref(), at, registry).await?
+                let now = bound[0].0.clone();
+                granting(config, now, &following, name.as_deref(), &history, registry).await?
             }
         };
         let Parts {
@@ -153,7 +164,7 @@ impl RunningCluster {
             observer,
             shapes: Shapes::default(),
             digests: Digests::default(),
-            seen: SeenLocks::new(&metrics),
+            seen: SeenLocks::new(&metrics, history),
             lines: Arc::default(),
             commands: Context::command_counters(&metrics),
             switchover: Switchover::new(name.as_deref(), registry, &metrics),
@@ -315,7 +326,7 @@ async fn granting(
     in_force: InForce,
     following: &Following,
     name: Option<&str>,
-    address: &str,
+    history: &Arc<History>,
     registry: &Registry,
 ) -> Result<Parts, StartError> {
     let store = config.store()?.clone();
@@ -351,6 +362,7 @@ async fn granting(
         home: Mutex::default(),
         metrics: Arc::clone(&metrics),
         stuck: Arc::default(),
+        history: Arc::clone(history),
         shares,
     });
     access.show_rights(readiness.rights);
@@ -360,7 +372,7 @@ async fn granting(
         access,
         ttl: config.lease,
         suspends: config.on_lease_lost == OnLeaseLost::Suspend,
-        addr: address.to_owned(),
+        addr: history.proxy().to_string(),
         fresh: readiness.installed == Installed::Created,
         native: config.mode == Mode::Coexist,
         outlives: config.pooling.of_all,

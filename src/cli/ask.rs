@@ -50,6 +50,15 @@ pub(super) enum Ask {
         #[command(flatten)]
         place: AdminSocketArgs,
     },
+    /// Show the last locks that sessions of the proxy have had, and how each ended
+    #[command(after_help = HELP)]
+    History {
+        /// Only names that match this SQL pattern: % is any text, _ a character
+        #[arg(long, value_name = "PATTERN")]
+        like: Option<String>,
+        #[command(flatten)]
+        place: AdminSocketArgs,
+    },
     /// Show the sessions of the proxy that wait for a lock
     #[command(after_help = HELP)]
     Waiters(AdminSocketArgs),
@@ -138,10 +147,8 @@ impl Ask {
     /// The command in words of the administration, and where to say it.
     fn into_command(self) -> (String, AdminSocketArgs) {
         match self {
-            Self::Locks { like: None, place } => ("SHOW LOCKS".to_owned(), place),
-            Self::Locks { like: Some(pattern), place } => {
-                (format!("SHOW LOCKS LIKE {}", quoted_text(&pattern)), place)
-            }
+            Self::Locks { like, place } => (format!("SHOW LOCKS{}", matching(like)), place),
+            Self::History { like, place } => (format!("SHOW HISTORY{}", matching(like)), place),
             Self::Waiters(place) => ("SHOW WAITERS".to_owned(), place),
             Self::Sessions(place) => ("SHOW SESSIONS".to_owned(), place),
             Self::Pool(place) => ("SHOW POOL".to_owned(), place),
@@ -171,6 +178,10 @@ impl Ask {
             Self::Upgrade { if_needed: true, place } => ("UPGRADE IF NEEDED".to_owned(), place),
         }
     }
+}
+
+fn matching(like: Option<String>) -> String {
+    like.map(|pattern| format!(" LIKE {}", quoted_text(&pattern))).unwrap_or_default()
 }
 
 fn within(cluster: Option<String>) -> String {

@@ -89,6 +89,7 @@ keys! {
     on_failover: Cluster, AtStart;
     failover_candidates: Cluster, OnReload;
     fenced_commit: Cluster, OnReload;
+    history: Cluster, OnReload;
     collect_after: Cluster, AtStart;
     state_dir: Cluster, AtStart;
     create_schema: Cluster, AtStart;

@@ -29,6 +29,7 @@ pub(super) struct Limits {
     pub(super) max_connections: usize,
     pub(super) max_session_locks: usize,
     pub(super) digests: usize,
+    pub(super) history: usize,
 }
 
 /// Reads them; or the key of one that is outside, and the bounds.
@@ -65,6 +66,7 @@ pub(super) fn read(raw: &Raw) -> Result<Limits, WrongValue> {
             1_000_000,
         )?,
         digests: number("digests", raw.digests.unwrap_or(0), 0, 10_000)?,
+        history: number("history", raw.history.unwrap_or(4000), 0, 100_000)?,
     })
 }
 

@@ -96,6 +96,9 @@ pub struct Raw {
     /// each single write, too ("all"), or never ("off") [default: explicit]
     #[arg(long, value_name = "WHICH", env = "LOCKSTEAD_FENCED_COMMIT")]
     pub fenced_commit: Option<String>,
+    /// Holds that have ended and are remembered for SHOW HISTORY, 0 to 100000; 0 is none [default: 4000]
+    #[arg(long, value_name = "N", env = "LOCKSTEAD_HISTORY")]
+    pub history: Option<usize>,
     /// Delete the rows of locks that were not taken for this long: 1s to 24h [default: 10m]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_COLLECT_AFTER")]
     pub collect_after: Option<String>,

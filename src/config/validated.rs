@@ -122,6 +122,8 @@ pub struct Config {
     pub failover_candidates: Vec<ServerAddress>,
     /// Which commits are fenced.
     pub fenced_commit: FencedCommit,
+    /// Holds that have ended and are remembered; 0: none.
+    pub history: usize,
     /// Rows of locks that were not taken for this long are deleted.
     pub collect_after: Duration,
     /// Where incarnations of this proxy prove that they live; `None`: nowhere.
@@ -235,8 +237,6 @@ impl Config {
         let role = role::read(raw.role.as_deref(), &servers, mode, &pooling).map_err(refused)?;
         let limits = limits::read(&raw).map_err(refused)?;
         let http = http::read(&raw).map_err(refused)?;
-        let log_format =
-            choose("log_format", raw.log_format.as_deref(), &FORMATS).map_err(refused)?;
         let first = listen[0].to_string();
         let state_dir = directory(raw.state_dir.as_deref(), place.unwrap_or(&first), mode)
             .map_err(|e| wrong("state_dir", e))?;
@@ -261,6 +261,7 @@ impl Config {
             http,
             metrics_locks: raw.metrics_locks.map(|list| list.0).unwrap_or_default(),
             digests: limits.digests,
+            history: limits.history,
             admin,
             lease: limits.lease,
             on_lease_lost: on_lease_lost(raw.on_lease_lost.as_deref()).map_err(refused)?,
@@ -285,7 +286,7 @@ impl Config {
             compression: raw.compression.unwrap_or(true),
             backend_compression,
             backend_proxy_protocol: raw.backend_proxy_protocol.unwrap_or(false),
-            log_format,
+            log_format: log_format(raw.log_format.as_deref()).map_err(refused)?,
             log_level: raw.log_level.unwrap_or_else(|| "info".to_owned()),
             shown,
         })
@@ -314,6 +315,10 @@ fn on_store_error(given: Option<&str>) -> Result<OnStoreError, WrongValue> {
 
 fn backend_compression(raw: &Raw) -> Result<Capabilities, WrongValue> {
     choose("backend_compression", raw.backend_compression.as_deref(), &ALGORITHMS)
+}
+
+fn log_format(given: Option<&str>) -> Result<LogFormat, WrongValue> {
+    choose("log_format", given, &FORMATS)
 }
 
 fn fenced_commit(given: Option<&str>) -> Result<FencedCommit, WrongValue> {
@@ -434,6 +439,7 @@ mod tests {
             (Raw { writer_wait: Some("2h".into()), ..raw() }, "writer_wait", "0s to 1h"),
             (Raw { switchover_hold: Some("2m".into()), ..raw() }, "switchover_hold", "100ms to 1m"),
             (Raw { digests: Some(20_000), ..raw() }, "digests", "10000"),
+            (Raw { history: Some(200_000), ..raw() }, "history", "100000"),
         ] {
             is_refused(change, key, fix);
         }

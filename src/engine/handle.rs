@@ -171,20 +171,22 @@ impl Engine {
         locks.await.unwrap_or_else(|_| Err("the lock engine has ended".to_owned()))
     }
 
-    /// Releases locks once the server no longer works for their session on `conn`; at once without one.
+    /// Releases locks once the server no longer works for their session on `conn`; at once without one. `why` the
+    /// session ends.
     pub fn release_when_gone(
         &self,
         conn: Option<BackendId>,
         locks: Vec<(Key, u64)>,
         proxy: ProxyId,
+        why: &'static str,
     ) {
-        self.send(EngineRequest::ReleaseWhenGone { conn, locks, proxy });
+        self.send(EngineRequest::ReleaseWhenGone { conn, locks, proxy, why });
     }
 
-    /// Tells that the session which holds these locks is ending. A session that asks for one of them now
+    /// Tells that the session which holds these locks is ending, and why. A session that asks for one of them now
     /// waits a moment for its release.
-    pub fn leaving(&self, locks: Vec<(Key, u64)>) {
-        self.send(EngineRequest::Leaving { locks });
+    pub fn leaving(&self, locks: Vec<(Key, u64)>, why: &'static str) {
+        self.send(EngineRequest::Leaving { locks, why });
     }
 
     /// Answers [`SessionEvent::Look`]: the client is still there.

@@ -160,10 +160,12 @@ pub(super) enum EngineRequest {
         conn: Option<BackendId>,
         locks: Vec<(Key, u64)>,
         proxy: ProxyId,
+        why: &'static str,
     },
-    /// The session that holds these ends, and they are released soon.
+    /// The session that holds these ends, for this reason, and they are released soon.
     Leaving {
         locks: Vec<(Key, u64)>,
+        why: &'static str,
     },
     /// The client of this session is there, as this question wanted to know.
     Present {

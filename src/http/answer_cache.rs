@@ -14,13 +14,14 @@ use crate::protocol::reply::ErrorReply;
 const KEPT: Duration = Duration::from_secs(1);
 
 /// The tables that are shown, and the status made of them.
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 10] = [
     STATUS,
     "locks",
     "proxies",
     "waiters",
     "sessions",
     "deadlocks",
+    "history",
     "digests",
     "lease",
     "backends",
@@ -80,6 +81,7 @@ impl Answers {
             "waiters" => Ok(control.waiters().await),
             "sessions" => Ok(control.sessions().await),
             "deadlocks" => Ok(control.deadlocks().await),
+            "history" => control.history(None),
             "digests" => control.digests(),
             "lease" => Ok(control.lease()),
             _ => Ok(control.backends()),

@@ -12,6 +12,7 @@ const LOCKS: usize = 50;
 const WAITS: usize = 200;
 const CONTENDED: usize = 8;
 const DEADLOCKS: usize = 20;
+const PAST: usize = 50;
 
 /// What holds while the lock tables cannot be written.
 const PROTECTED: &str = "the server's own locks protect, and their rows follow";
@@ -73,6 +74,8 @@ impl PageStatus {
             "locks": locks,
             "contended": contended,
             "waiters": cut(waiters, WAITS),
+            // Where it is off there is none.
+            "history": cut(self.control.history(None).map(|t| t.json()).unwrap_or_default(), PAST),
             "deadlocks": cut(self.control.deadlocks().await.json(), DEADLOCKS),
         })
     }

@@ -12,6 +12,7 @@ use lockstead::engine::handle::{
 use lockstead::engine::io::link::StoreAccess;
 use lockstead::engine::setup::Setup;
 use lockstead::engine::shared::current_backend::CurrentBackend;
+use lockstead::engine::shared::history::History;
 use lockstead::engine::start::{Threads, start};
 use lockstead::lock::name::{Key, Name, plain};
 use lockstead::metrics::Metrics;
@@ -115,6 +116,7 @@ impl Tables {
             home: parking_lot::Mutex::default(),
             metrics: Arc::clone(&metrics),
             stuck: Arc::default(),
+            history: History::new("here", || 100),
             shares: false,
         });
         let sessions: HashMap<BackendId, EventSender> =
@@ -310,7 +312,7 @@ fn the_end_of_a_session_releases_its_native_locks(server: &Server) {
     let (taken, proxy) = one.gets(name, &a, true);
     let (left, _) = one.gets(other, &a, true);
     let conn = a.conn();
-    one.engine.release_when_gone(Some(conn), [taken, left].concat(), proxy);
+    one.engine.release_when_gone(Some(conn), [taken, left].concat(), proxy, "client");
     drop(a);
     b.session.ask_for(name);
     b.session.gets_it();

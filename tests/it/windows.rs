@@ -19,6 +19,7 @@ use crate::script::{Flavour, Server};
 use crate::session::Session;
 use crate::stage::{eventually, join, on_both};
 
+mod past;
 mod waits;
 mod walk;
 
@@ -119,7 +120,7 @@ fn the_page_and_the_tables_are_served(server: &Server) {
         let status = json(proxy.http, "/api/v1/status");
         (status["clusters"][0]["rates"]["held"].as_array()?.last()? == 1).then_some(())
     });
-    for table in ["locks", "sessions", "proxies", "deadlocks", "lease", "backends"] {
+    for table in ["locks", "sessions", "proxies", "deadlocks", "history", "lease", "backends"] {
         assert!(json(proxy.http, &format!("/api/v1/{table}")).is_array(), "{table}");
     }
     assert_eq!(get(proxy.http, "/api/v1/nonsense").code, 404);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::config::{ServerAddress, StoreUrl};
+use crate::engine::shared::history::History;
 use crate::engine::shared::stuck::Stuck;
 use crate::metrics::Metrics;
 use crate::servers::candidates::Candidates;
@@ -37,6 +38,8 @@ pub struct StoreAccess {
     pub metrics: Arc<Metrics>,
     /// Locks that stay held until an operator helps.
     pub stuck: Arc<Stuck>,
+    /// Holds that have ended.
+    pub history: Arc<History>,
     /// Sessions share their connections to the server: these are found by their tag alone.
     pub shares: bool,
 }
@@ -109,6 +112,7 @@ impl StoreAccess {
             home: Mutex::default(),
             metrics: Arc::new(Metrics::new(None).expect("metrics")),
             stuck: Arc::default(),
+            history: History::new("127.0.0.1:9", || 100),
         }
     }
 

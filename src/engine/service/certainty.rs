@@ -117,7 +117,7 @@ mod tests {
                 run: 0,
                 events,
                 since,
-                leaving: false,
+                leaving: None,
                 native: false,
             };
             service.keys.enter(&key).held = Some(held);
@@ -166,7 +166,7 @@ mod tests {
         on_engine_thread(async {
             let mut stage = HeldKey::new();
             let mut tried = stage.tries(1);
-            stage.service.leaving(&[(stage.key.clone(), 101)]);
+            stage.service.leaving(&[(stage.key.clone(), 101)], "client");
             // The session said so before it left.
             stage.service.present(ConnectionId(52), 1);
             assert!(tried.try_recv().is_err());

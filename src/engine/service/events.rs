@@ -1,6 +1,9 @@
-//! Grants and their ends: counted, and written into the log.
+//! Grants and their ends: counted, remembered, and written into the log.
+
+use std::time::Duration;
 
 use crate::engine::service::keys::{LocalHold, Waiter};
+use crate::engine::shared::history::{History, PastHold};
 use crate::lock::name::Key;
 use crate::metrics::Metrics;
 
@@ -32,9 +35,14 @@ pub(super) fn found(metrics: &Metrics, key: &Key, token: u64) {
     }
 }
 
-/// No session has it any more.
-pub(super) fn ended(metrics: &Metrics, key: &Key, held: &LocalHold, how: &'static str) {
-    let kept = held.since.elapsed();
+/// No session has it any more. `how` it ended, unless its session was ending. Returns how long it was held.
+pub(super) fn ended(
+    (metrics, history): (&Metrics, &History),
+    key: &Key,
+    held: LocalHold,
+    how: &'static str,
+) -> Duration {
+    let (kept, end) = (held.since.elapsed(), held.leaving.unwrap_or(how));
     metrics.held.dec();
     if let Some(named) = &metrics.named {
         named.ended(&key.shown(), kept.as_secs_f64());
@@ -45,6 +53,11 @@ pub(super) fn ended(metrics: &Metrics, key: &Key, held: &LocalHold, how: &'stati
         token = held.token,
         connection = %held.conn,
         held = ?kept,
-        "{how}"
+        how = end,
+        "ended"
     );
+    let LocalHold { name, token, conn, owner, .. } = held;
+    let token = Some(token);
+    history.add(|ended| PastHold { name, token, conn, owner, ended, held: kept, end });
+    kept
 }

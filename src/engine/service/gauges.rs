@@ -74,7 +74,7 @@ mod tests {
                     run: 0,
                     events,
                     since,
-                    leaving: false,
+                    leaving: None,
                     native: false,
                 };
                 service.keys.enter(&key).held = Some(held);

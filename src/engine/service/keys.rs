@@ -59,8 +59,8 @@ pub(super) struct LocalHold {
     pub(super) run: i64,
     pub(super) events: EventSender,
     pub(super) since: Instant,
-    /// Its session is ending: the release follows.
-    pub(super) leaving: bool,
+    /// Its session is ending, for this reason: the release follows.
+    pub(super) leaving: Option<&'static str>,
     /// The server holds it for the session, too.
     pub(super) native: bool,
 }
@@ -77,7 +77,7 @@ impl LocalHold {
             run,
             events: claim.events.clone(),
             since: Instant::now(),
-            leaving: false,
+            leaving: None,
             native: claim.native,
         }
     }
@@ -161,7 +161,7 @@ impl KeyState {
 
     /// Whether its holder here gives it back, or is about to.
     pub(super) fn is_leaving(&self) -> bool {
-        self.release.is_some() || self.held.as_ref().is_some_and(|h| h.leaving)
+        self.release.is_some() || self.held.as_ref().is_some_and(|h| h.leaving.is_some())
     }
 
     /// Whether the grant under way is by the server's own lock.

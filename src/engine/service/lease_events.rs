@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::keys::Remote;
 use super::{Service, events};
 use crate::engine::messages::{LeaseEvent, SessionEvent};
+use crate::engine::shared::history::FENCED;
 use crate::store::statement::{BatchWriter, Others};
 use crate::types::ProxyId;
 
@@ -48,9 +49,9 @@ impl Service {
             // Its place in a row went with it.
             state.remote = state.remote.take().map(|_| Remote::default());
             if let Some(held) = state.held.take() {
-                events::ended(&self.metrics, key, &held, "lost with the lease");
                 // The session closes itself; if it is gone already, so are its bytes.
                 let _ = held.events.send(SessionEvent::Fence(proxy));
+                events::ended((&self.metrics, &self.history), key, held, FENCED);
             }
         }
         self.keys.forget_idle();

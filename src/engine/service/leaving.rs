@@ -10,11 +10,11 @@ use crate::types::{BackendId, ProxyId};
 
 impl Service {
     /// Sessions end: a session that wants their locks waits for the release.
-    pub(super) fn leaving(&mut self, locks: &[(Key, u64)]) {
+    pub(super) fn leaving(&mut self, locks: &[(Key, u64)], why: &'static str) {
         for (key, token) in locks {
             let held = self.keys.get_mut(key).and_then(|state| state.held.as_mut());
             let Some(held) = held.filter(|held| held.token == *token) else { continue };
-            held.leaving = true;
+            held.leaving.get_or_insert(why);
             self.doubts.wait_for_release(key);
         }
     }
@@ -25,8 +25,9 @@ impl Service {
         conn: Option<BackendId>,
         locks: Vec<(Key, u64)>,
         proxy: ProxyId,
+        why: &'static str,
     ) {
-        self.leaving(&locks);
+        self.leaving(&locks, why);
         let Some(conn) = conn else { return self.release_all(locks, proxy, None) };
         // The connection was there before its first grant. Without one there is nothing to wait
         // for: the locks were lost meanwhile.

@@ -22,7 +22,7 @@ impl Service {
         let mut now = HeldNow { last_token: self.last_token, ..HeldNow::default() };
         for (key, state) in self.keys.iter() {
             match at_rest(state) {
-                Some(LocalHold { token, backend, native: true, leaving: false, .. }) => {
+                Some(LocalHold { token, backend, native: true, leaving: None, .. }) => {
                     let hold = |conn| NativeHold { key: key.clone(), token: *token, conn };
                     now.native.extend(backend.id().map(hold));
                 }

@@ -47,6 +47,7 @@ use poll::Poll;
 use super::io::admin_queries::AdminQueries;
 use super::io::disconnects::Errand;
 use super::shared::deferred::Deferred;
+use super::shared::history::History;
 use super::shared::lease::Lease;
 use super::shared::peers::Peers;
 use super::shared::wait_graph::Waits;
@@ -60,6 +61,8 @@ use crate::types::ProxyId;
 struct Service {
     lease: Arc<Lease>,
     metrics: Arc<Metrics>,
+    /// Holds that have ended.
+    history: Arc<History>,
     /// The incarnation that locks are granted for; none while there is none.
     writer: Option<Arc<BatchWriter>>,
     /// The same while its locks are carried into another epoch: nothing is sent then.

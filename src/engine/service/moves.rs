@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::keys::Remote;
 use super::{Service, events};
+use crate::engine::shared::history::RELEASED;
 use crate::lock::name::Key;
 use crate::store::statement::BatchWriter;
 use crate::store::succession::CarriedLock;
@@ -52,7 +53,7 @@ impl Service {
                 && let Some(release) = state.release.take()
                 && let Some(held) = state.held.take_if(|held| held.token == release.token)
             {
-                events::ended(&self.metrics, key, &held, "released");
+                events::ended((&self.metrics, &self.history), key, held, RELEASED);
             }
         }
         for key in lost {
@@ -107,7 +108,7 @@ mod tests {
             run: 0,
             events,
             since: Instant::now(),
-            leaving: false,
+            leaving: None,
             native: false,
         };
         service.keys.enter(&key(name)).held = Some(held);

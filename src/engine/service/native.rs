@@ -10,6 +10,7 @@ use crate::engine::messages::{
     Acquired, Claim, Differences, EventSender, FindSessions, NativeHold, SessionEvent,
 };
 use crate::engine::service::keys::{KeyState, Waiter};
+use crate::engine::shared::history::{RELEASED, UNSEEN};
 use crate::lock::name::Key;
 use crate::store::identity::{is_same_run, run_number};
 use crate::store::rows::LockRow;
@@ -68,10 +69,10 @@ impl Service {
         let Some(state) = self.keys.get_mut(key) else {
             return;
         };
-        state.release = None;
+        let how = state.release.take().map_or(UNSEEN, |_| RELEASED);
         if let Some(held) = state.held.take() {
-            events::ended(&self.metrics, key, &held, "let go at the server");
-            self.metrics.hold_seconds.observe(held.since.elapsed().as_secs_f64());
+            let kept = events::ended((&self.metrics, &self.history), key, held, how);
+            self.metrics.hold_seconds.observe(kept.as_secs_f64());
         }
     }
 
@@ -280,7 +281,7 @@ mod tests {
             stage.release_later(first);
             let locks = vec![(key(), first)];
             stage.service.release_all(locks.clone(), ME, None);
-            stage.service.watch(Some(BackendId(51)), locks, ME);
+            stage.service.watch(Some(BackendId(51)), locks, ME, "client");
             stage.service.keys.hurry();
             assert!(stage.send().is_none() && stage.service.watched == 0);
             assert!(stage.heard.try_recv().is_err(), "it is told nothing");

@@ -9,6 +9,7 @@ use super::{Service, events, poll};
 use crate::engine::io::pipe::{Batch, FinishedBatch};
 use crate::engine::messages::{Acquired, Grant};
 use crate::engine::shared::current_backend::CurrentBackend;
+use crate::engine::shared::history::{FOUND, RELEASED};
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
 use crate::seldom::Turn;
@@ -110,8 +111,8 @@ impl Service {
         if let Some(token) = release.filter(|token| outcome.is_released(*token)) {
             state.release = None;
             if let Some(held) = state.held.take_if(|h| h.token == token) {
-                events::ended(&self.metrics, &key, &held, "released");
-                self.metrics.hold_seconds.observe(held.since.elapsed().as_secs_f64());
+                let kept = events::ended((&self.metrics, &self.history), &key, held, RELEASED);
+                self.metrics.hold_seconds.observe(kept.as_secs_f64());
             }
             if acquire.is_none() {
                 if let Some(rival) = rival {
@@ -189,7 +190,9 @@ impl Service {
             let held = LocalHold::new(row.token, &waiter.claim, outcome.run);
             let (conn, backend) = (ConnectionId(row.conn), CurrentBackend::default());
             state.release = Some(PendingRelease { token: row.token, done: None });
-            state.held = Some(LocalHold { conn, backend, native: false, ..held });
+            // Of its holder no more is known.
+            let (owner, leaving) = (Arc::default(), Some(FOUND));
+            state.held = Some(LocalHold { conn, backend, owner, leaving, native: false, ..held });
             state.requeue(waiter);
             return;
         }

@@ -296,7 +296,7 @@ mod tests {
                 run: 0,
                 events,
                 since: Instant::now(),
-                leaving: false,
+                leaving: None,
                 native: false,
             };
             service.keys.enter(&key).held = Some(held);

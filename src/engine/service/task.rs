@@ -87,6 +87,7 @@ pub(in crate::engine) fn build(
     let service = Service {
         lease: Arc::clone(&lease),
         metrics: Arc::clone(&access.metrics),
+        history: Arc::clone(&access.history),
         writer: None,
         moving: None,
         others: Arc::default(),
@@ -218,8 +219,10 @@ impl Service {
                 self.native.note_without_row(conn, events);
             }
             EngineRequest::Differ(differences) => self.differ(differences),
-            EngineRequest::ReleaseWhenGone { conn, locks, proxy } => self.watch(conn, locks, proxy),
-            EngineRequest::Leaving { locks } => self.leaving(&locks),
+            EngineRequest::ReleaseWhenGone { conn, locks, proxy, why } => {
+                self.watch(conn, locks, proxy, why);
+            }
+            EngineRequest::Leaving { locks, why } => self.leaving(&locks, why),
             EngineRequest::Present { conn, question } => self.present(conn, question),
             EngineRequest::UntilGone { conn, run, reply } => self.until_gone(conn, run, reply),
             EngineRequest::Serves { lock: (key, token) } => self.ask_whether_served(&key, token),

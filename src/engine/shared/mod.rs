@@ -3,6 +3,7 @@
 pub mod current_backend;
 pub(in crate::engine) mod deferred;
 pub(in crate::engine) mod engine_wake;
+pub mod history;
 pub mod lease;
 pub mod peers;
 pub mod reign;

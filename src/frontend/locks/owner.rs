@@ -13,6 +13,7 @@ use crate::engine::handle::{Claim, Engine, EventSender, Look, NativeLocks, Sessi
 use crate::engine::io::gatekeeper::{Gate, Gates};
 use crate::engine::io::held_locks::Census;
 use crate::engine::shared::current_backend::CurrentBackend;
+use crate::engine::shared::history::FENCED;
 use crate::lock::name::{Key, Name};
 use crate::types::{ConnectionId, ProxyId};
 
@@ -99,6 +100,8 @@ pub(crate) struct LockOwner {
     draining: bool,
     /// Who wants to know whether the client is there: answered when it was heard.
     sought: Option<u64>,
+    /// Why the session ends, when it does.
+    ending: &'static str,
 }
 
 impl LockOwner {
@@ -122,6 +125,7 @@ impl LockOwner {
             events,
             draining: false,
             sought: None,
+            ending: "panicked",
         }
     }
 
@@ -158,16 +162,21 @@ impl LockOwner {
         }
     }
 
+    /// Why the session ends.
+    pub(crate) fn end_with(&mut self, reason: &'static str) {
+        self.ending = reason;
+    }
+
     /// The session is ending: those who want its locks wait a moment for their release.
     pub(crate) fn announce_end(&self) {
-        self.engine.leaving(self.ledger.held().grants());
+        self.engine.leaving(self.ledger.held().grants(), self.ending);
     }
 
     /// Leaves the release to the engine, once the server shows the session's connection no more.
     pub(crate) fn abandon(&mut self) {
         let locks = self.ledger.take_all().locks;
         if let (Some(proxy), false) = (self.ledger.granted_by(), locks.is_empty()) {
-            self.engine.release_when_gone(self.backend.id(), locks, proxy);
+            self.engine.release_when_gone(self.backend.id(), locks, proxy, self.ending);
         }
     }
 }
@@ -238,7 +247,7 @@ impl Locks for LockOwner {
     }
 
     fn release_when_gone(&mut self, locks: Vec<(Key, u64)>, proxy: ProxyId) {
-        self.engine.release_when_gone(self.backend.id(), locks, proxy);
+        self.engine.release_when_gone(self.backend.id(), locks, proxy, FENCED);
     }
 
     fn look(&mut self, key: Key) -> Task<'static, Look> {
@@ -311,6 +320,7 @@ impl Locks for LockOwner {
                     "the server has ended a session whose client does not read; its locks are released"
                 );
                 // A client that reads after all still gets the server's last bytes.
+                self.ending = CloseReason::ServerGone.label();
                 self.abandon();
                 Ok(Asked::Nothing)
             }

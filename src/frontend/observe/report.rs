@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::statement::WatchedText;
+use crate::engine::shared::history::{RELEASED, UNSEEN};
 use crate::frontend::shared::seen_holds::{SeenHoldGuard, SeenHolds};
 use crate::frontend::shared::waits::WaitingSession;
 use crate::lock::function::Function;
@@ -20,6 +21,8 @@ pub(crate) struct SessionReport {
     holds: Holds<SeenHoldGuard>,
     seen: SeenHolds,
     holder: WaitingSession,
+    /// Why the session ends, when it does.
+    ending: &'static str,
 }
 
 impl SessionReport {
@@ -30,7 +33,12 @@ impl SessionReport {
         seen: SeenHolds,
         holder: WaitingSession,
     ) -> Self {
-        Self { observer, who, holds: Holds::default(), seen, holder }
+        Self { observer, who, holds: Holds::default(), seen, holder, ending: UNSEEN }
+    }
+
+    /// Why the session ends.
+    pub(crate) fn end_with(&mut self, reason: &'static str) {
+        self.ending = reason;
     }
 
     /// The default schema, as far as it is known.
@@ -40,7 +48,7 @@ impl SessionReport {
 
     /// The session starts over, perhaps as another user.
     pub(crate) fn anew(&mut self, who: Option<StatementUser>) {
-        self.end_holds();
+        self.end_holds(RELEASED);
         if let Some(who) = who {
             self.holder.owner = format!("{}@{}", who.user, who.host).as_bytes().into();
             self.who = who;
@@ -114,14 +122,14 @@ impl SessionReport {
             }
             Function::GetLock if untold => self.doubt(1),
             Function::ReleaseLock if one => match self.holds.released(lock.key.as_deref()) {
-                Ok(ended) => self.told(ended, now),
+                Ok(ended) => self.told(ended, now, RELEASED),
                 Err(missed) => self.miss(Missed::Hold, missed),
             },
             Function::ReleaseLock if outcome == Outcome::Error => {}
             // Untold, or not held though it seemed to be.
             Function::ReleaseLock if held || (untold && !self.holds.is_empty()) => self.doubt(0),
             Function::ReleaseAllLocks if alone.is_some() && outcome != Outcome::Error => {
-                self.end_holds();
+                self.end_holds(RELEASED);
             }
             Function::ReleaseAllLocks => self.doubt(0),
             // Nothing was changed.
@@ -137,15 +145,20 @@ impl SessionReport {
         self.miss(Missed::Hold, missed + more);
     }
 
-    fn end_holds(&mut self) {
+    fn end_holds(&mut self, how: &'static str) {
         let now = Instant::now();
         let ended: Vec<Ended<SeenHoldGuard>> = self.holds.clear().collect();
-        self.told(ended, now);
+        self.told(ended, now, how);
     }
 
-    fn told(&self, ended: impl IntoIterator<Item = Ended<SeenHoldGuard>>, now: Instant) {
+    fn told(
+        &self,
+        ended: impl IntoIterator<Item = Ended<SeenHoldGuard>>,
+        now: Instant,
+        how: &'static str,
+    ) {
         for (name, since, shown) in ended {
-            shown.ended();
+            shown.ended(how);
             self.observer.tell(ObservedEvent::Held(name, now - since));
         }
     }
@@ -161,6 +174,6 @@ impl SessionReport {
 /// The session is over, and with it what it holds.
 impl Drop for SessionReport {
     fn drop(&mut self) {
-        self.end_holds();
+        self.end_holds(self.ending);
     }
 }

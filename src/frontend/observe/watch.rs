@@ -294,6 +294,13 @@ impl Watch {
         }
     }
 
+    /// Why the session ends.
+    pub(crate) fn end_with(&mut self, reason: &'static str) {
+        if let Purpose::Report(report) = &mut self.purpose {
+            report.end_with(reason);
+        }
+    }
+
     /// The session starts over, perhaps as another user.
     pub(crate) fn anew(&mut self, who: Option<StatementUser>) {
         if let Purpose::Report(report) = &mut self.purpose {

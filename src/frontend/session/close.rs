@@ -34,6 +34,10 @@ impl Session {
             end => end,
         };
         let reason = end.label();
+        self.locks.end_with(reason);
+        if let Some(watch) = &mut self.watch {
+            watch.end_with(reason);
+        }
         self.wind_up(end).await;
         let (identity, owner) = (&self.identity, self.identity.owner_text());
         let (connection, peer) = (identity.connection(), identity.peer());
@@ -91,12 +95,12 @@ impl Session {
             // The server frees its locks when its thread has ended, and the rows are next to nothing then.
             return self.locks.abandon();
         }
+        self.locks.announce_end();
         if !self.link.has_server() {
             // Nothing of the session can run anywhere.
             let _ = release_held(&mut self.cx()).await;
             return;
         }
-        self.locks.announce_end();
         if mutants::on(Mutant::ReleaseBeforeRollback) {
             let _ = release_held(&mut self.cx()).await;
         }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::waits::WaitingSession;
+use crate::engine::shared::history::{History, PastHold, UNSEEN};
 use crate::metrics::Metrics;
 use crate::types::ConnectionId;
 
@@ -40,6 +41,7 @@ struct HoldList {
 pub struct SeenHolds {
     list: Arc<Mutex<HoldList>>,
     metrics: Arc<Metrics>,
+    history: Arc<History>,
 }
 
 /// A hold that is listed as long as this lives.
@@ -49,13 +51,15 @@ pub struct SeenHoldGuard {
     id: u64,
     since: Instant,
     name: Arc<str>,
-    measured: bool,
+    who: WaitingSession,
+    /// How it ended, if that was seen.
+    end: Option<&'static str>,
 }
 
 impl SeenHolds {
     /// None yet.
-    pub fn new(metrics: Arc<Metrics>) -> Self {
-        Self { list: Arc::default(), metrics }
+    pub fn new(metrics: Arc<Metrics>, history: Arc<History>) -> Self {
+        Self { list: Arc::default(), metrics, history }
     }
 
     /// A session was seen to take a lock, for which it had waited so long.
@@ -65,14 +69,14 @@ impl SeenHolds {
         let id = list.next;
         list.next += 1;
         if list.holds.len() < MOST {
-            list.holds.insert(id, (since, who, Arc::clone(&name)));
+            list.holds.insert(id, (since, who.clone(), Arc::clone(&name)));
         }
         drop(list);
         self.metrics.held.inc();
         if let Some(named) = &self.metrics.named {
             named.granted(&name, waited.as_secs_f64());
         }
-        SeenHoldGuard { holds: self.clone(), id, since, name, measured: false }
+        SeenHoldGuard { holds: self.clone(), id, since, name, who, end: None }
     }
 
     /// Those of this moment, the longest first.
@@ -97,34 +101,45 @@ impl SeenHolds {
 
 impl SeenHoldGuard {
     /// It was seen to end. One that is dropped otherwise is no longer followed: its time is not known.
-    pub fn ended(mut self) {
-        self.measured = true;
+    pub fn ended(mut self, how: &'static str) {
+        self.end = Some(how);
     }
 }
 
 impl Drop for SeenHoldGuard {
     fn drop(&mut self) {
-        let SeenHolds { list, metrics } = &self.holds;
+        let SeenHolds { list, metrics, history } = &self.holds;
         list.lock().holds.remove(&self.id);
         metrics.held.dec();
-        let held = self.since.elapsed().as_secs_f64();
+        let held = self.since.elapsed();
         if let Some(named) = &metrics.named {
-            named.ended(&self.name, if self.measured { held } else { 0.0 });
+            named.ended(&self.name, self.end.map_or(0.0, |_| held.as_secs_f64()));
         }
-        if self.measured {
-            metrics.hold_seconds.observe(held);
+        if self.end.is_some() {
+            metrics.hold_seconds.observe(held.as_secs_f64());
         }
+        history.add(|ended| PastHold {
+            name: self.name.as_bytes().into(),
+            token: None,
+            conn: self.who.conn,
+            owner: Arc::clone(&self.who.owner),
+            ended,
+            held,
+            end: self.end.unwrap_or(UNSEEN),
+        });
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::shared::history::RELEASED;
 
     #[test]
     fn a_hold_is_shown_until_it_ends_and_measured_if_that_was_seen() {
         let metrics = Arc::new(Metrics::new(None).expect("metrics"));
-        let holds = SeenHolds::new(Arc::clone(&metrics));
+        let history = History::new("127.0.0.1:9", || 10);
+        let holds = SeenHolds::new(Arc::clone(&metrics), Arc::clone(&history));
         let who =
             WaitingSession { conn: ConnectionId(7), backend: None, owner: b"app@host"[..].into() };
         let take = |name: &str| holds.taken(who.clone(), name.into(), Duration::ZERO);
@@ -135,9 +150,11 @@ mod tests {
         assert!(metrics.longest_hold.get() > 0.0);
         drop(lost);
         assert_eq!(metrics.hold_seconds.get_sample_count(), 0);
-        seen.ended();
+        seen.ended(RELEASED);
         holds.measure();
         assert_eq!((metrics.hold_seconds.get_sample_count(), metrics.held.get()), (1, 0));
         assert!(holds.all().is_empty() && metrics.longest_hold.get() < 1e-9);
+        let past: Vec<_> = history.all().into_iter().map(|past| (past.name, past.end)).collect();
+        assert_eq!(past, [(b"a"[..].into(), RELEASED), (b"b"[..].into(), UNSEEN)]);
     }
 }

@@ -65,6 +65,15 @@ const COLUMNS = {
     ["holder", (r) => r.holder_owner ?? "–", ""],
     ["certain", (r) => r.certain, ""],
   ],
+  history: [
+    ["lock", (r) => r.name, "name"],
+    ["ended at (UTC)", (r) => r.ended_utc.replace("T", " ").replace("Z", ""), ""],
+    ["held for", (r) => duration(r.held_seconds), "number"],
+    ["connection", (r) => String(r.connection_id), "number"],
+    ["holder", (r) => r.owner ?? "–", ""],
+    ["ended by", (r) => r.ended_by, (r) => (r.ended_by === "fenced" || r.ended_by === "lost" ? "bad" : "")],
+    ["token", (r) => r.token ?? "–", "number"],
+  ],
   deadlocks: [
     ["at (UTC)", (r) => r.at_utc.replace("T", " ").replace("Z", ""), ""],
     ["connection", (r) => String(r.connection_id), "number"],
@@ -242,6 +251,7 @@ const show = (status) => {
   by("locks-more").textContent = cluster.held > locks.length ? `the ${locks.length} held longest, of ${count(cluster.held)}` : "";
   fill("waits", waits.slice(0, 25), here("Nobody waits."));
   by("waits-more").textContent = cluster.waiting > 25 ? `25 of ${count(cluster.waiting)}` : "";
+  fill("history", mine(status.history), "None.");
   fill("deadlocks", mine(status.deadlocks), "None.");
   fill("proxies", mine(status.proxies), none("None that keeps locks."));
   fill("backends", servers, "");

@@ -161,7 +161,8 @@ impl Seen {
             let value = value.parse().expect("a number");
             self.series.entry(name.to_owned()).or_default().push(value);
         }
-        for table in ["locks", "waiters", "sessions", "proxies", "deadlocks", "digests", "lease"] {
+        let tables = ["locks", "waiters", "sessions", "proxies", "deadlocks", "history", "digests"];
+        for table in tables.into_iter().chain(["lease"]) {
             self.cells(table, &Value::from(desk.rows(&[table])));
             let told = json(desk.proxy.http, &format!("/api/v1/{table}"));
             self.cells(&format!("api {table}"), &told);

@@ -15,6 +15,7 @@ use crate::backend::spares::Spares;
 use crate::config::{Plan, Raw};
 use crate::engine::handle::{Acquired, Grant};
 use crate::engine::shared::current_backend::CurrentBackend;
+use crate::engine::shared::history::History;
 use crate::engine::shared::lease::Lease;
 use crate::engine::start;
 use crate::frontend::link::guard::LeaseGuard;
@@ -95,7 +96,7 @@ impl Stage {
             observer: None,
             shapes: <_>::default(),
             digests: <_>::default(),
-            seen: SeenLocks::new(&metrics),
+            seen: SeenLocks::new(&metrics, History::new("127.0.0.1:9", || 0)),
             commands: Context::command_counters(&metrics),
             lines: <_>::default(),
             shared: None,
