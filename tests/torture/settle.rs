@@ -35,8 +35,9 @@ pub(crate) fn settle(
     rest.refused = probe(nodes, place, limit.max(now() + SLACK));
     rest.broken = end(nodes);
     if nodes.iter().any(|node| node.lasting_connections() > 0) {
-        // Those that sessions shared go with their proxy.
+        // Those that sessions shared go with their proxy; what sleeps there until a lock is free does so for some seconds.
         let left = || Some(control.sessions()).filter(|left| !left.is_empty());
+        let limit = limit.max(now() + SLACK);
         while now() < limit && left().is_some() {
             std::thread::park_timeout(Duration::from_millis(50));
         }

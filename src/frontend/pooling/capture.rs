@@ -181,17 +181,19 @@ impl Doubts {
         }
         if self.handshake {
             // Set by name, a character set would have another collation, which clients are told.
-            let is_login = state.collation.as_ref().is_some_and(|name| is_named(collation, name));
+            let is_login =
+                || state.collation.as_ref().is_some_and(|name| is_named(collation, name));
             match flavour {
-                Flavour::MySql if is_login => {
+                Flavour::MySql if is_login() => {
                     let id = collation.to_string().into_bytes();
                     for name in CHARSETS {
                         state.set(name.as_bytes(), &id);
                     }
                 }
-                // MariaDB takes no numbers of other collations than a character set's first.
-                _ if is_login || self.collated => state.set_names(),
-                Flavour::MySql | Flavour::MariaDb => {}
+                Flavour::MySql if !self.collated => {}
+                // MariaDB takes no numbers of other collations than a character set's first. A login sets all of them to
+                // one collation, as SET NAMES does; it may be another one than the client has named.
+                Flavour::MySql | Flavour::MariaDb => state.set_names(),
             }
         }
         if self.role {
@@ -377,6 +379,21 @@ mod tests {
         ] {
             assert_eq!(is_named(id, name.as_bytes()), same, "{id} {name}");
         }
+    }
+
+    #[test]
+    fn a_login_on_mariadb_may_have_another_collation_than_its_client_has_named() {
+        let values = ["utf8mb4", "utf8mb4", "utf8mb4", "utf8mb4_uca1400_ai_ci"];
+        let values = values.map(|value| Some(value.as_bytes().to_vec()));
+        let doubts = Doubts { charsets: true, handshake: true, ..Doubts::default() };
+        let names = |flavour| {
+            let mut state = SessionState::default();
+            doubts.answered(&values, &[], (flavour, 45), &mut state).expect("understood");
+            state.names().map(<[u8]>::to_vec)
+        };
+        let one = b"utf8mb4 COLLATE utf8mb4_uca1400_ai_ci".to_vec();
+        assert_eq!(names(Flavour::MariaDb), Some(one));
+        assert_eq!(names(Flavour::MySql), None);
     }
 
     #[test]
