@@ -4,6 +4,8 @@
 //! checks it): words, pure cores, reading SQL and settings, IO, the two services, the client
 //! side, windows, the application, the command line. ARCHITECTURE.md is the map.
 
+#![deny(clippy::expect_used, clippy::panic)]
+
 pub mod mutants;
 pub mod types;
 

@@ -102,18 +102,22 @@ impl Amend {
         let Some(frame) = FrameHeader::peek(&head) else {
             return;
         };
-        head[HEADER - 1] = self.seq;
-        self.seq = self.seq.wrapping_add(1);
-        self.skip = HEADER + frame.len - head.len();
+        let Some(([_, _, _, number], start)) = head.split_first_chunk_mut() else {
+            return;
+        };
+        let seq = self.seq;
+        *number = seq;
+        self.seq = seq.wrapping_add(1);
+        self.skip = frame.len - start.len();
         let continued = std::mem::replace(&mut self.continues, frame.continued());
         if !continued {
             let left = self.grammar.columns_left();
             let index = left.and_then(|left| self.columns.len().checked_sub(as_index(left)));
-            self.packet(&mut head[HEADER..], frame.len);
+            self.packet(start, frame.len);
             let whole = self.skip == 0;
             let column = index.filter(|_| whole).and_then(|i| self.columns.get(i));
-            if let Some(definition) = column.and_then(|column| column.describe(&head[HEADER..])) {
-                return put_frame(out, head[HEADER - 1], &definition);
+            if let Some(definition) = column.and_then(|column| column.describe(start)) {
+                return put_frame(out, seq, &definition);
             }
         }
         out.extend_from_slice(&head);
@@ -131,10 +135,10 @@ impl Amend {
             Some(Progress::Ended(ending)) => self.failed |= ending.is_error(),
             Some(Progress::Continue | Progress::WantsFile | Progress::Broken(_)) | None => {}
         }
-        let flags = status_at(kind, head).and_then(|at| head.get_mut(at..at + 2));
+        let flags = status_at(kind, head).and_then(|at| head.get_mut(at..)?.first_chunk_mut());
         if let Some(flags) = flags.filter(|_| self.more) {
-            let status = u16::from_le_bytes([flags[0], flags[1]]) | Status::MORE_RESULTS;
-            flags.copy_from_slice(&status.to_le_bytes());
+            let status = u16::from_le_bytes(*flags) | Status::MORE_RESULTS;
+            *flags = status.to_le_bytes();
         }
     }
 }

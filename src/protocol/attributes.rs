@@ -2,7 +2,7 @@
 //!
 //! <https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_com_query.html>
 
-use super::params::{Extent, extent, skip_value};
+use super::params::{Extent, extent, is_null, skip_value};
 use super::reader::Reader;
 
 /// Bytes up to which the names of attributes are kept; those of values are not.
@@ -36,7 +36,7 @@ fn kinds(r: &mut Reader<'_>) -> Option<Vec<u16>> {
     for i in 0..count {
         let kind = r.u16()?;
         r.lenenc_bytes()?;
-        if nulls[i / 8] & (1 << (i % 8)) == 0 {
+        if !is_null(nulls, i)? {
             kinds.push(kind);
         }
     }

@@ -96,9 +96,7 @@ pub fn signature(plugin: &[u8], nonce: &[u8], password: &[u8]) -> Option<Vec<u8>
 /// encrypted with the server's public key. `None`: that is no key, there is no nonce, or the password
 /// is longer than the key can take.
 pub fn encrypted_password(public_key: &[u8], nonce: &[u8], password: &[u8]) -> Option<Vec<u8>> {
-    if nonce.len() < NONCE {
-        return None;
-    }
+    let nonce = nonce.first_chunk()?;
     let key = read_key(public_key)?;
     let mut room = vec![0; key.ciphertext_size()];
     let done = key.encrypt(&OAEP_SHA1_MGF1SHA1, &masked(password, nonce), &mut room, None);
@@ -113,8 +111,8 @@ fn read_key(public_key: &[u8]) -> Option<OaepPublicEncryptingKey> {
 /// Bytes of the nonce that count.
 pub const NONCE: usize = 20;
 
-fn masked(password: &[u8], nonce: &[u8]) -> Vec<u8> {
-    password.iter().zip(nonce[..NONCE].iter().cycle()).map(|(a, b)| a ^ b).collect()
+fn masked(password: &[u8], nonce: &[u8; NONCE]) -> Vec<u8> {
+    password.iter().zip(nonce.iter().cycle()).map(|(a, b)| a ^ b).collect()
 }
 
 /// The proxy's own key, under which clients on a leg without TLS send a password that the server
@@ -147,9 +145,7 @@ impl OwnKey {
 
     /// The password, NUL included, that a client has encrypted. `None` if it was for another key.
     pub fn decrypt(&self, encrypted: &[u8], nonce: &[u8]) -> Option<Vec<u8>> {
-        if nonce.len() < NONCE {
-            return None;
-        }
+        let nonce = nonce.first_chunk()?;
         let mut room = vec![0; self.private.min_output_size()];
         let done = self.private.decrypt(&OAEP_SHA1_MGF1SHA1, encrypted, &mut room, None);
         done.ok().map(|bytes| masked(bytes, nonce))

@@ -35,7 +35,7 @@ pub fn rename(payload: &[u8], name: Option<&[u8]>, column: Option<ColumnType>) -
     for _ in 0..4 {
         r.lenenc_bytes()?;
     }
-    let mut out = payload[..r.position()].to_vec();
+    let mut out = payload.get(..r.position())?.to_vec();
     let old = r.lenenc_bytes()?;
     put_lenenc_bytes(&mut out, name.unwrap_or(old));
     // In the table of a cursor it is called the same.
@@ -45,10 +45,10 @@ pub fn rename(payload: &[u8], name: Option<&[u8]>, column: Option<ColumnType>) -
     out.extend_from_slice(rest);
     if let Some(column) = column {
         // From the end: length 4, type 1, flags 2, decimals 1, filler 2.
-        let at = out.len().checked_sub(10)?;
-        out[at..at + 4].copy_from_slice(&column.length.to_le_bytes());
-        out[at + 4] = column.kind;
-        out[at + 5..at + 7].copy_from_slice(&column.flags.to_le_bytes());
+        let place = out.last_chunk_mut::<10>()?;
+        place[..4].copy_from_slice(&column.length.to_le_bytes());
+        place[4] = column.kind;
+        place[5..7].copy_from_slice(&column.flags.to_le_bytes());
     }
     Some(out)
 }
@@ -107,14 +107,14 @@ impl Column {
             let mut out = whole.clone();
             // MariaDB sets it in the table that it makes for a result.
             let (from, to) = (flags_at(payload)?, flags_at(whole)?);
-            out[to + 1] |= payload[from + 1] & IN_RESULT;
+            *out.get_mut(to + 1)? |= payload.get(from + 1)? & IN_RESULT;
             return Some(out);
         }
         let mut r = Reader::new(payload);
         for _ in 0..4 {
             r.lenenc_bytes()?;
         }
-        let mut out = payload[..r.position()].to_vec();
+        let mut out = payload.get(..r.position())?.to_vec();
         let (name, in_table) = (r.lenenc_bytes()?, r.lenenc_bytes()?);
         put_lenenc_bytes(&mut out, &self.name);
         // In a table that the server made for the result, it is called the same.
@@ -122,9 +122,9 @@ impl Column {
         out.extend_from_slice(r.rest());
         if let Some((from, to)) = self.types {
             let at = type_at(&out)?;
-            let bytes = &mut out[at..at + from.len()];
+            let bytes: &mut TypeBytes = out.get_mut(at..)?.first_chunk_mut()?;
             if *bytes == from {
-                bytes.copy_from_slice(&to);
+                *bytes = to;
             } else if bytes[..FLAGS_AT] == from[..FLAGS_AT] {
                 // In such a table it has other flags.
                 bytes[..FLAGS_AT].copy_from_slice(&to[..FLAGS_AT]);

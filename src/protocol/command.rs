@@ -1,6 +1,6 @@
 //! Commands, and the shape of the response that each is owed.
 
-use super::frame::{FrameHeader, HEADER};
+use super::frame::{FrameHeader, HEADER, at_most};
 use super::params::wants_cursor;
 use crate::types::Flavour;
 
@@ -120,8 +120,7 @@ impl Shape {
     /// Of the response to a packet, of which the first [`TELLING`] bytes are there, or all.
     pub fn of(packet: &[u8]) -> Self {
         let len = FrameHeader::peek(packet).map_or(0, |frame| frame.len);
-        let payload = packet.get(HEADER..).unwrap_or_default();
-        let payload = &payload[..len.min(payload.len())];
+        let payload = at_most(packet.get(HEADER..).unwrap_or_default(), len);
         let command = Command(payload.first().copied().unwrap_or(0));
         match command {
             _ if command.is_unanswered() => Self::Nothing,

@@ -10,7 +10,7 @@ use std::io;
 use super::capabilities::Capabilities;
 use super::command::Shape;
 use super::ending::{HEAD, PacketKind};
-use super::frame::{FrameHeader, HEADER, put_frame};
+use super::frame::{FrameHeader, HEADER, at_most, put_frame};
 use super::grammar::{Grammar, PrepareOk};
 use super::session_track::{DefaultReports, OkPacket, SessionChange};
 use super::statement_ids::{Naming, StatementNumbers};
@@ -218,11 +218,12 @@ impl Cutter {
 
     /// What the current packet is, by its first bytes.
     fn kind(&self, len: usize) -> PacketKind {
-        let head = &self.frame[HEADER..(HEADER + HEAD).min(self.frame.len())];
-        if !self.grammar.is_active() {
-            return PacketKind::Other;
+        match FrameHeader::split(&self.frame) {
+            Some((_, start)) if self.grammar.is_active() => {
+                self.grammar.kind(len, at_most(start, HEAD))
+            }
+            _ => PacketKind::Other,
         }
-        self.grammar.kind(len, head)
     }
 
     /// Counts the rows of a result set.
@@ -286,14 +287,13 @@ impl Cutter {
         let renames = self.renames(frame.len);
         self.count(kind);
         let mut bytes = std::mem::take(&mut self.frame);
+        let Some((_, payload)) = FrameHeader::split(&bytes) else { return Ok(()) };
         if self.grammar.is_active() {
-            let head = (HEADER + HEAD).min(bytes.len());
-            self.grammar.packet(frame.len, &bytes[HEADER..head]);
+            self.grammar.packet(frame.len, at_most(payload, HEAD));
         }
         match kind {
-            _ if renames => self.current.1.rename(frame.seq, &bytes, out),
+            _ if renames => self.current.1.rename(frame.seq, payload, out),
             PacketKind::Ok if !self.passes => {
-                let payload = &bytes[HEADER..];
                 let report = OkPacket::parse(payload).and_then(|ok| Some((ok.changes()?, ok)));
                 let Some((mut changes, ok)) = report else {
                     let what = "an OK packet that cannot be read";
@@ -320,7 +320,7 @@ impl Cutter {
                 out.extend_from_slice(&bytes);
             }
             _ => {
-                self.skip = HEADER + frame.len - bytes.len();
+                self.skip = frame.len - payload.len();
                 out.extend_from_slice(&bytes);
             }
         }

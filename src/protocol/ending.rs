@@ -85,8 +85,7 @@ pub(super) fn status_at(kind: PacketKind, head: &[u8]) -> Option<usize> {
 
 /// Reads status and warnings of an OK or EOF packet.
 pub(super) fn ending(kind: PacketKind, head: &[u8]) -> Ending {
-    let number =
-        |at: usize| head.get(at..at + 2).map(|bytes| u16::from_le_bytes([bytes[0], bytes[1]]));
+    let number = |at: usize| head.get(at..)?.first_chunk().copied().map(u16::from_le_bytes);
     let at = status_at(kind, head);
     let status = at.and_then(number);
     // An EOF has them before the flags.

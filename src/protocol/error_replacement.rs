@@ -1,6 +1,6 @@
 //! Another error in place of the syntax error that ends a response.
 
-use super::frame::{FrameHeader, HEADER};
+use super::frame::FrameHeader;
 use super::reply::ErrorReply;
 
 /// ER_PARSE_ERROR as an error packet begins.
@@ -45,10 +45,9 @@ impl ErrorReplacement {
 
     /// Decides about a frame when enough of it is there.
     fn begin(&mut self, out: &mut Vec<u8>) {
-        let Some(frame) = FrameHeader::peek(&self.head) else {
+        let Some((frame, start)) = FrameHeader::split(&self.head) else {
             return;
         };
-        let start = &self.head[HEADER..];
         if start.len() < frame.len.min(SYNTAX_ERROR.len()) {
             return;
         }

@@ -19,11 +19,14 @@ pub struct FrameHeader {
 impl FrameHeader {
     /// Reads the header at the start of `bytes`, if all four bytes are there.
     pub fn peek(bytes: &[u8]) -> Option<Self> {
-        let [a, b, c, seq, ..] = *bytes else {
-            return None;
-        };
-        let len = usize::from(a) | usize::from(b) << 8 | usize::from(c) << 16;
-        Some(Self { len, seq })
+        Self::split(bytes).map(|(frame, _)| frame)
+    }
+
+    /// The header at the start of `bytes`, and what is there after it: some of the payload, or more.
+    pub fn split(bytes: &[u8]) -> Option<(Self, &[u8])> {
+        let ([a, b, c, seq], rest) = bytes.split_first_chunk()?;
+        let len = usize::from(*a) | usize::from(*b) << 8 | usize::from(*c) << 16;
+        Some((Self { len, seq: *seq }, rest))
     }
 
     /// Whether the packet goes on in another frame.
@@ -49,10 +52,15 @@ pub fn answering_seq(packet: &[u8]) -> u8 {
 /// Appends `payload` as one frame. Payloads the proxy itself says are far below the frame limit;
 /// a longer one is cut to it.
 pub fn put_frame(out: &mut Vec<u8>, seq: u8, payload: &[u8]) {
-    let payload = &payload[..payload.len().min(MAX_PAYLOAD - 1)];
+    let payload = at_most(payload, MAX_PAYLOAD - 1);
     let [a, b, c, ..] = payload.len().to_le_bytes();
     out.extend_from_slice(&[a, b, c, seq]);
     out.extend_from_slice(payload);
+}
+
+/// The first `n` bytes, or all where there are fewer.
+pub(super) fn at_most(bytes: &[u8], n: usize) -> &[u8] {
+    bytes.get(..n).unwrap_or(bytes)
 }
 
 /// Whole frames, header and payload. A frame of which the end is missing is not among them.

@@ -129,7 +129,10 @@ impl Grammar {
     pub(super) fn kind(&self, len: usize, head: &[u8]) -> PacketKind {
         let first = head.first().copied().unwrap_or(0);
         if first == 0xff {
-            let code = head.get(1..3).map_or(0, |c| u16::from_le_bytes([c[0], c[1]]));
+            let code = match head {
+                [_, low, high, ..] => u16::from_le_bytes([*low, *high]),
+                _ => 0,
+            };
             // MariaDB reports progress as an error packet with the number 0xffff.
             let report = code == 0xffff && self.capabilities.has(Capabilities::MARIADB_PROGRESS);
             return if report { PacketKind::Report } else { PacketKind::Error(code) };

@@ -75,11 +75,13 @@ impl Greeting {
         Some(Self { version, flavour, connection, capabilities, nonce, plugin, offsets })
     }
 
-    /// Puts what the proxy offers into the payload that this was parsed from.
-    pub fn offer(&self, payload: &mut [u8], offered: Capabilities) {
-        let bits = offered.0.to_le_bytes();
-        payload[self.offsets.low..self.offsets.low + 2].copy_from_slice(&bits[..2]);
-        payload[self.offsets.high..self.offsets.high + 2].copy_from_slice(&bits[2..4]);
+    /// Puts what the proxy offers into the payload that this was parsed from. `None`: it is another payload.
+    #[must_use]
+    pub fn offer(&self, payload: &mut [u8], offered: Capabilities) -> Option<()> {
+        let [a, b, c, d, ..] = offered.0.to_le_bytes();
+        *payload.get_mut(self.offsets.low..)?.first_chunk_mut()? = [a, b];
+        *payload.get_mut(self.offsets.high..)?.first_chunk_mut()? = [c, d];
+        Some(())
     }
 
     /// Puts another id of the connection into the payload that this was parsed from.
@@ -168,7 +170,7 @@ impl<'a> Login<'a> {
         if capabilities.has(Capabilities::PLUGIN_AUTH) {
             plugin = r.nul_bytes()?;
         }
-        let body = &payload[..r.position()];
+        let body = payload.get(..r.position())?;
         let attributes = if capabilities.has(Capabilities::CONNECT_ATTRS) {
             // None of a broken list: its rest is nothing else either.
             r.lenenc_bytes().or_else(|| r.take(r.rest().len()).map(|_| &[][..]))?
@@ -227,8 +229,9 @@ impl<'a> Login<'a> {
         let asked = self.capabilities.without(Capabilities::HOPS).with(hops);
         let tag = tag.filter(|_| server.has(Capabilities::CONNECT_ATTRS));
         let bits = if tag.is_some() { asked.with(Capabilities::CONNECT_ATTRS) } else { asked };
-        let mut out = self.body.to_vec();
-        out[..4].copy_from_slice(&bits.0.to_le_bytes()[..4]);
+        let mut out = Vec::with_capacity(self.body.len());
+        out.extend_from_slice(&bits.0.to_le_bytes()[..4]);
+        out.extend(self.body.iter().skip(4));
         if let Some(proof) = proof {
             let lenenc = bits.has(Capabilities::PLUGIN_AUTH_LENENC);
             out.splice(self.proof_at.clone(), counted_proof(proof, lenenc, true));
@@ -312,7 +315,7 @@ impl<'a> ChangeUser<'a> {
             r.take(r.rest().len())?;
         } else if capabilities.has(Capabilities::PLUGIN_AUTH) && !r.rest().is_empty() {
             plugin = nul_or_rest(&mut r)?;
-            named = payload[..r.position()].last() == Some(&0);
+            named = payload.get(..r.position())?.last() == Some(&0);
         }
         let (body, after_body) = payload.split_at(r.position());
         let attributes = r.lenenc_bytes().unwrap_or_default();
@@ -498,6 +501,17 @@ mod tests {
         for cut in [&b"\x11app\0\0"[..], b"\x11app\0\x01\0", b"\x11app\0\0db\0\0"] {
             let parsed = ChangeUser::parse(cut, capabilities).expect("parses");
             assert_eq!(parsed.for_server(None, Some(b"7")), cut);
+        }
+    }
+
+    #[test]
+    fn a_greeting_is_not_changed_beyond_its_end() {
+        let payload = super::super::serve::greeting("9.0.0", 7, &[b'n'; 20], Capabilities(BASE));
+        let greeting = Greeting::parse(&payload).expect("a greeting");
+        let end = greeting.offsets.high + 2;
+        for n in 0..=payload.len() {
+            let offered = greeting.offer(&mut payload[..n].to_vec(), Capabilities(0));
+            assert_eq!(offered.is_some(), n >= end, "{n} bytes");
         }
     }
 

@@ -1,5 +1,8 @@
 //! MySQL's wire protocol as pure functions over bytes: no socket, no clock.
 
+// Peers choose these bytes.
+#![deny(clippy::indexing_slicing, clippy::string_slice)]
+
 pub mod account_login;
 pub mod amend;
 pub mod attributes;

@@ -7,6 +7,8 @@ use super::reader::{Reader, put_lenenc_bytes};
 
 /// A plugin that no account has: a server asks a client that names it for an answer by the account's own.
 const NO_PLUGIN: &[u8] = b"lockstead_none";
+/// Bytes of a nonce's first part.
+const FIRST: usize = 8;
 /// Between the two parts of a nonce: a filler, capabilities, collation, status, capabilities, a length, and a reserve.
 const BETWEEN: usize = 1 + 2 + 1 + 2 + 2 + 1 + 10;
 
@@ -20,15 +22,17 @@ pub fn nonce(random: [u8; NONCE]) -> [u8; NONCE] {
 
 /// Puts another nonce into a greeting's payload. False: it has no room for one.
 pub fn renew_nonce(payload: &mut [u8], nonce: &[u8; NONCE]) -> bool {
-    let Some(version) = memchr::memchr(0, payload) else { return false };
-    let first = version + 1 + 4;
-    let second = first + 8 + BETWEEN;
-    if payload.len() < second + NONCE - 8 {
-        return false;
-    }
-    payload[first..first + 8].copy_from_slice(&nonce[..8]);
-    payload[second..second + NONCE - 8].copy_from_slice(&nonce[8..]);
+    let Some((first, second)) = nonce_places(payload) else { return false };
+    first.copy_from_slice(&nonce[..FIRST]);
+    second.copy_from_slice(&nonce[FIRST..]);
     true
+}
+
+/// Where a greeting's payload has the two parts of its nonce.
+fn nonce_places(payload: &mut [u8]) -> Option<(&mut [u8; FIRST], &mut [u8; NONCE - FIRST])> {
+    let version = memchr::memchr(0, payload)?;
+    let (first, rest) = payload.get_mut(version + 1 + 4..)?.split_first_chunk_mut()?;
+    Some((first, rest.get_mut(BETWEEN..)?.first_chunk_mut()?))
 }
 
 /// A login's payload with another proof, and as by that plugin. `None`: it cannot be read.

@@ -2,7 +2,7 @@
 
 use super::capabilities::Capabilities;
 use super::command::Command;
-use super::frame::{HEADER, MAX_PAYLOAD};
+use super::frame::{HEADER, MAX_PAYLOAD, at_most};
 
 /// The payload made of `parts`, as one packet. A payload that does not fit one frame is cut, as
 /// `put_frame` does.
@@ -13,7 +13,7 @@ pub fn packet(seq: u8, parts: &[&[u8]]) -> Vec<u8> {
     out.extend_from_slice(&[a, b, c, seq]);
     for part in parts {
         let room = HEADER + len - out.len();
-        out.extend_from_slice(&part[..part.len().min(room)]);
+        out.extend_from_slice(at_most(part, room));
     }
     out
 }

@@ -101,12 +101,12 @@ impl Execute {
         for i in 0..params {
             let start = r.position();
             let value = if let Some(Some(bytes)) = long_data.get(i) {
-                let blob = matches!(types[i] & 0xff, 249..=252);
+                let blob = matches!(types.get(i)? & 0xff, 249..=252);
                 Value::Bytes { bytes: bytes.clone(), blob }
-            } else if nulls[i / 8] & (1 << (i % 8)) != 0 {
+            } else if is_null(nulls, i)? {
                 Value::Null
             } else {
-                read_value(&mut r, types[i])?
+                read_value(&mut r, *types.get(i)?)?
             };
             values.push(value);
             raw.push(start..r.position());
@@ -116,7 +116,7 @@ impl Execute {
         for (i, name) in names.into_iter().enumerate().skip(params) {
             let kind = *types.get(i)?;
             let start = r.position();
-            let null = nulls[i / 8] & (1 << (i % 8)) != 0;
+            let null = is_null(nulls, i)?;
             if !null {
                 skip_value(&mut r, kind)?;
             }
@@ -134,12 +134,20 @@ impl Execute {
     }
 
     /// The payload with its types bound, for a server that has not seen the execution that
-    /// bound them; `None` when it binds them already.
+    /// bound them; `None` when it binds them already, or is another payload.
     pub fn with_types(&self, payload: &[u8], query_attributes: bool) -> Option<Vec<u8>> {
         let (at, count) = self.unbound?;
         let types = encode_types(&self.types, count, query_attributes);
-        Some([&payload[..at - 1], &[1], &types, &payload[at..]].concat())
+        let (before, values) = payload.split_at_checked(at)?;
+        // Its last byte says that no types are bound.
+        let (_, before) = before.split_last()?;
+        Some([before, &[1], &types, values].concat())
     }
+}
+
+/// What the bits say of the value at `i`; `None` where there are fewer.
+pub(super) fn is_null(nulls: &[u8], i: usize) -> Option<bool> {
+    nulls.get(i / 8).map(|byte| byte & (1 << (i % 8)) != 0)
 }
 
 /// Types for as many values as an execution has.
@@ -404,6 +412,11 @@ mod tests {
         let again = parse(&bound, &[]).expect("an execution");
         assert_eq!((again.values, again.types), (vec![Value::Int(7)], vec![1, 6]));
         assert!(parse(packet, &[]).is_none());
+        assert_eq!(execute.with_types(&packet[..12], true), None, "it is another packet");
+        // The second value is no parameter.
+        for n in 0..packet.len() - 1 {
+            assert!(parse(&packet[..n], &[1]).is_none(), "{n} bytes");
+        }
     }
 
     #[test]

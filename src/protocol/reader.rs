@@ -32,22 +32,30 @@ impl<'a> Reader<'a> {
 
     /// One byte.
     pub fn u8(&mut self) -> Option<u8> {
-        Some(self.take(1)?[0])
+        let (byte, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(*byte)
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, rest) = self.rest.split_first_chunk()?;
+        self.rest = rest;
+        Some(*head)
     }
 
     /// Two bytes.
     pub fn u16(&mut self) -> Option<u16> {
-        Some(u16::from_le_bytes(self.take(2)?.try_into().ok()?))
+        Some(u16::from_le_bytes(self.array()?))
     }
 
     /// Four bytes.
     pub fn u32(&mut self) -> Option<u32> {
-        Some(u32::from_le_bytes(self.take(4)?.try_into().ok()?))
+        Some(u32::from_le_bytes(self.array()?))
     }
 
     /// Eight bytes.
     pub fn u64(&mut self) -> Option<u64> {
-        Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
+        Some(u64::from_le_bytes(self.array()?))
     }
 
     /// A length-encoded integer; `None` for the NULL marker 0xfb and the reserved 0xff.
@@ -56,8 +64,8 @@ impl<'a> Reader<'a> {
             n @ 0..=0xfa => Some(u64::from(n)),
             0xfc => self.u16().map(u64::from),
             0xfd => {
-                let b = self.take(3)?;
-                Some(u64::from(b[0]) | u64::from(b[1]) << 8 | u64::from(b[2]) << 16)
+                let [a, b, c] = self.array()?;
+                Some(u64::from(a) | u64::from(b) << 8 | u64::from(c) << 16)
             }
             0xfe => self.u64(),
             0xfb | 0xff => None,

@@ -3,15 +3,14 @@
 //! On a compressed connection a server counts the pieces, and counts packets again from a piece where
 //! it has flushed. The client's leg has other pieces, or none: then clients check the ids.
 
-use super::frame::{FrameHeader, HEADER};
-
 /// Counts the packets of one response after the other.
 #[derive(Debug, Default)]
 pub struct Renumber {
     next: u8,
-    head: [u8; HEADER],
-    /// Bytes of the header that have passed.
-    seen: usize,
+    /// The length in the header, as far as that has passed.
+    len: usize,
+    /// Bytes of the length that have passed.
+    seen: u32,
     /// Bytes of payload that are still to pass.
     left: usize,
 }
@@ -23,24 +22,23 @@ impl Renumber {
     }
 
     /// Numbers the frames whose headers end in these bytes.
-    pub fn pass(&mut self, bytes: &mut [u8]) {
-        let mut at = 0;
-        while at < bytes.len() {
-            if self.left > 0 {
-                let n = self.left.min(bytes.len() - at);
-                self.left -= n;
-                at += n;
-                continue;
-            }
-            self.head[self.seen] = bytes[at];
-            self.seen += 1;
-            if self.seen == HEADER {
-                bytes[at] = self.next;
+    pub fn pass(&mut self, mut bytes: &mut [u8]) {
+        loop {
+            let (payload, rest) = bytes.split_at_mut(self.left.min(bytes.len()));
+            self.left -= payload.len();
+            let Some((byte, rest)) = rest.split_first_mut() else {
+                return;
+            };
+            bytes = rest;
+            if self.seen < 3 {
+                self.len |= usize::from(*byte) << (8 * self.seen);
+                self.seen += 1;
+            } else {
+                *byte = self.next;
                 self.next = self.next.wrapping_add(1);
-                self.left = FrameHeader::peek(&self.head).map_or(0, |frame| frame.len);
+                self.left = std::mem::take(&mut self.len);
                 self.seen = 0;
             }
-            at += 1;
         }
     }
 }

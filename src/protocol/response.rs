@@ -16,8 +16,8 @@ pub use super::grammar::{PrepareOk, Progress};
 #[derive(Debug)]
 pub struct Tracker {
     grammar: Grammar,
-    head: [u8; HEADER + HEAD],
-    head_len: usize,
+    /// The start of a frame of which too little was there at once.
+    head: Vec<u8>,
     /// Payload bytes of the current frame that are still to be skipped.
     skip: usize,
     /// The next frame continues the current packet.
@@ -35,8 +35,7 @@ impl Tracker {
     pub fn new(capabilities: Capabilities) -> Self {
         Self {
             grammar: Grammar::new(capabilities),
-            head: [0; HEADER + HEAD],
-            head_len: 0,
+            head: Vec::new(),
             skip: 0,
             continues: false,
             verdict: None,
@@ -63,7 +62,7 @@ impl Tracker {
 
     /// Whether the last byte fed ended a packet.
     pub fn at_packet_boundary(&self) -> bool {
-        self.head_len == 0 && self.skip == 0 && !self.continues
+        self.head.is_empty() && self.skip == 0 && !self.continues
     }
 
     /// The sequence id of the last frame.
@@ -94,52 +93,42 @@ impl Tracker {
             {
                 return (at, progress);
             }
-            if at == bytes.len() {
+            let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) else {
                 return (at, Progress::Continue);
-            }
-            at += self.read_head(&bytes[at..]);
+            };
+            at += self.read_head(rest);
         }
     }
 
     /// Reads a frame's header and, at a packet's start, its first bytes. Returns bytes consumed.
     fn read_head(&mut self, bytes: &[u8]) -> usize {
-        if self.head_len == 0
-            && let Some(frame) = FrameHeader::peek(bytes)
+        if self.head.is_empty()
+            && let Some((frame, rest)) = FrameHeader::split(bytes)
+            && let Some(start) = rest.get(..self.wanted(frame))
         {
-            let want = HEADER + if self.continues { 0 } else { frame.len.min(HEAD) };
-            if bytes.len() >= want {
-                self.frame(frame, &bytes[HEADER..want]);
-                return want;
-            }
+            self.frame(frame, start);
+            return HEADER + start.len();
         }
+        let mut head = std::mem::take(&mut self.head);
         let mut used = 0;
-        loop {
-            let want = match FrameHeader::peek(&self.head[..self.head_len]) {
-                None => HEADER,
-                Some(f) if self.continues => {
-                    self.head_len = 0;
-                    self.frame(f, &[]);
-                    return used;
-                }
-                Some(f) => {
-                    let want = HEADER + f.len.min(HEAD);
-                    if self.head_len == want {
-                        let head = self.head;
-                        self.head_len = 0;
-                        self.frame(f, &head[HEADER..want]);
-                        return used;
-                    }
-                    want
-                }
-            };
-            let n = (want - self.head_len).min(bytes.len() - used);
-            if n == 0 {
-                return used;
+        for byte in bytes {
+            head.push(*byte);
+            used += 1;
+            if let Some((frame, start)) = FrameHeader::split(&head)
+                && start.len() == self.wanted(frame)
+            {
+                self.frame(frame, start);
+                head.clear();
+                break;
             }
-            self.head[self.head_len..self.head_len + n].copy_from_slice(&bytes[used..used + n]);
-            self.head_len += n;
-            used += n;
         }
+        self.head = head;
+        used
+    }
+
+    /// How many of a frame's first bytes are looked at.
+    fn wanted(&self, frame: FrameHeader) -> usize {
+        if self.continues { 0 } else { frame.len.min(HEAD) }
     }
 
     fn frame(&mut self, frame: FrameHeader, head: &[u8]) {

@@ -154,7 +154,7 @@ fn ended_ok(write: &[u8], commit: &[u8], capabilities: Capabilities) -> Option<V
         let at = HEADER + r.position();
         let status = flags(r.u16()?);
         let mut out = write.to_vec();
-        out[at..at + 2].copy_from_slice(&status.to_le_bytes());
+        *out.get_mut(at..)?.first_chunk_mut()? = status.to_le_bytes();
         return Some(out);
     }
     let (ok, commit) = (OkPacket::parse(payload)?, OkPacket::parse(commit.get(HEADER..)?)?);

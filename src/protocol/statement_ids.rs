@@ -3,7 +3,7 @@
 //! MySQL counts the statements of a connection, and no reset begins again: the client of a session that has moved hears the numbers
 //! that its first connection would have given. MariaDB counts those of all connections.
 
-use super::frame::{HEADER, put_frame};
+use super::frame::put_frame;
 use super::status::Status;
 use crate::types::Flavour;
 
@@ -100,13 +100,14 @@ impl Naming {
     }
 
     /// Appends an error packet to `out` with the client's id in it.
-    pub(super) fn rename(self, seq: u8, frame: &[u8], out: &mut Vec<u8>) {
-        let payload = &frame[HEADER..];
+    pub(super) fn rename(self, seq: u8, payload: &[u8], out: &mut Vec<u8>) {
         let Self::Renamed { sent, said, .. } = self else { return put_frame(out, seq, payload) };
         let (sent, said) = (format!("({sent})"), format!("({said})"));
-        match memchr::memmem::find(payload, sent.as_bytes()) {
-            Some(at) => {
-                let (before, after) = (&payload[..at], &payload[at + sent.len()..]);
+        let named = memchr::memmem::find(payload, sent.as_bytes())
+            .and_then(|at| payload.split_at_checked(at))
+            .and_then(|(before, rest)| Some((before, rest.strip_prefix(sent.as_bytes())?)));
+        match named {
+            Some((before, after)) => {
                 put_frame(out, seq, &[before, said.as_bytes(), after].concat());
             }
             None => put_frame(out, seq, payload),
@@ -117,6 +118,7 @@ impl Naming {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::frame::HEADER;
 
     #[test]
     fn mysql_s_numbers_go_on_where_the_first_connection_s_were() {
@@ -153,7 +155,7 @@ mod tests {
         put_frame(&mut frame, 1, b"\xff\xdb\x04#HY000Unknown handler (17) given to x");
         assert!(told.renames(1243, frame.len()) && !told.renames(1146, frame.len()));
         let mut out = Vec::new();
-        told.rename(1, &frame, &mut out);
+        told.rename(1, &frame[HEADER..], &mut out);
         let mut expected = Vec::new();
         put_frame(&mut expected, 1, b"\xff\xdb\x04#HY000Unknown handler (2) given to x");
         assert_eq!(out, expected);

@@ -185,7 +185,8 @@ async fn pass(
 ) -> Report {
     let Greeted { stream, mut frame, greeting, .. } = greeted;
     let offered = greeting.capabilities;
-    greeting.offer(&mut frame[4..], offered.without(Capabilities::HOPS).with(Capabilities::SSL));
+    let offered = offered.without(Capabilities::HOPS).with(Capabilities::SSL);
+    greeting.offer(&mut frame[4..], offered).expect("the greeting that it was parsed from");
     client.send_all(&frame).await.expect("a client");
     let mut frame = client.read_frame(LONGEST_LOGIN).await.expect("a login");
     if Login::asks_for_tls(&frame[4..]) {

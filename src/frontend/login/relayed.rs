@@ -167,7 +167,11 @@ pub(super) async fn hear_login(
 ) -> Result<Vec<u8>, TurnedAway> {
     let mut greeting = frame.to_vec();
     let offered = context.hops.offered(&context.config, of_server.capabilities);
-    of_server.offer(&mut greeting[HEADER..], offered);
+    if of_server.offer(&mut greeting[HEADER..], offered).is_none() {
+        let why = GreetError::Unknown.to_string();
+        let error = codes::unreachable(&context.servers(), &why);
+        return Err(TurnedAway::of("server_unreachable", error));
+    }
     if context.shared.is_some() || !of_server.has_id() {
         let id = client.number.id(context.engine.lease().proxy());
         of_server.rename(&mut greeting[HEADER..], id);
