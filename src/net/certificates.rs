@@ -28,6 +28,10 @@ fn in_file(path: &Path, problem: &dyn ToString) -> TlsError {
     TlsError::File { path: path.to_owned(), problem: problem.to_string() }
 }
 
+fn has_none(path: &Path) -> TlsError {
+    in_file(path, &"has no certificate")
+}
+
 fn refused(problem: &dyn ToString) -> TlsError {
     TlsError::Refused(problem.to_string())
 }
@@ -185,7 +189,7 @@ impl Connector {
         let mut certified = Vec::new();
         for pair in &settings.pairs {
             let (chain, key) = read_pair(pair)?;
-            let own = chain[0].clone();
+            let own = chain.first().ok_or_else(|| has_none(&pair.cert))?.clone();
             let config = builder()?.with_client_auth_cert(chain, key);
             certified.push((own, Arc::new(config.map_err(|e| in_file(&pair.cert, &e))?)));
         }
@@ -257,7 +261,7 @@ fn read_pair(pair: &Pair) -> Result<CertificateAndKey, TlsError> {
 pub(super) fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let all: Result<Vec<_>, _> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
     match all {
-        Ok(all) if all.is_empty() => Err(in_file(path, &"has no certificate")),
+        Ok(all) if all.is_empty() => Err(has_none(path)),
         Ok(all) => Ok(all),
         Err(e) => Err(in_file(path, &e)),
     }

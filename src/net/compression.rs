@@ -8,9 +8,9 @@ use std::borrow::Cow;
 use std::io;
 
 pub use super::packing::Compression;
-use super::packing::{Packer, RAW, Unpacker, broken};
+use super::packing::{Packer, RAW, Unpacker, beyond, broken};
 use super::room::Room;
-use crate::protocol::frame::{FrameHeader, HEADER};
+use crate::protocol::frame::{FrameHeader, HEADER, at_most};
 
 /// Bytes of a piece's header.
 const PIECE: usize = 7;
@@ -102,20 +102,19 @@ impl Codec {
         let mut left = room;
         loop {
             if self.piece.packed == 0 && self.piece.plain.is_none_or(|n| n == 0) {
-                let Some(header) = self.raw.get(at..at + PIECE) else {
+                let Some(header) = self.raw.get(at..).and_then(<[u8]>::first_chunk) else {
                     break;
                 };
                 at += PIECE;
-                self.begin(header.try_into().map_err(|_| io::ErrorKind::InvalidData)?);
+                self.begin(*header);
                 continue;
             }
-            let end = self.raw.len().min(at + self.piece.packed);
-            let input = &self.raw[at..end];
+            let input = at_most(self.raw.get(at..).ok_or_else(beyond)?, self.piece.packed);
             let (taken, given) = match self.piece.plain {
                 None => {
-                    let n = input.len().min(left);
-                    out.extend_from_slice(&input[..n]);
-                    (n, n)
+                    let plain = at_most(input, left);
+                    out.extend_from_slice(plain);
+                    (plain.len(), plain.len())
                 }
                 // The rest of it is a checksum.
                 Some(0) => (input.len(), 0),
@@ -143,10 +142,9 @@ impl Codec {
     }
 
     fn begin(&mut self, header: [u8; PIECE]) {
-        let length = |at: usize| {
-            u32::from_le_bytes([header[at], header[at + 1], header[at + 2], 0]) as usize
-        };
-        let (packed, plain) = (length(0), length(4));
+        let length = |low, mid, high| u32::from_le_bytes([low, mid, high, 0]) as usize;
+        let packed = length(header[0], header[1], header[2]);
+        let plain = length(header[4], header[5], header[6]);
         self.pieces.heard(header[3]);
         self.piece = Piece { packed, plain: (plain > 0).then_some(plain) };
     }
@@ -181,27 +179,28 @@ impl Codec {
         let mut bytes = Cow::Borrowed(bytes);
         let mut from = 0;
         let mut at = new;
-        while at < bytes.len() {
-            let FramePart { len: n, starts, number } = self.pieces.next_part(&bytes[at..]);
+        while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+            let FramePart { len: n, starts, number } = self.pieces.next_part(rest);
             if let Some(number) = number {
-                bytes.to_mut()[at + n - 1] = number;
+                *bytes.to_mut().get_mut(at + n - 1).ok_or_else(beyond)? = number;
             }
             if let Some(first) = starts {
-                self.pack(&bytes[from..at], out)?;
+                self.pack(bytes.get(from..at).ok_or_else(beyond)?, out)?;
                 self.pieces.next = first;
                 from = at;
             }
             at += n;
         }
+        let last = bytes.get(from..).ok_or_else(beyond)?;
         let rest = self.pieces.left;
         if self.pieces.role == Role::Client || rest == 0 {
-            return self.pack(&bytes[from..], out);
+            return self.pack(last, out);
         }
-        if bytes.len() - from + rest <= HELD {
-            self.held = bytes[from..].to_vec();
+        if last.len() + rest <= HELD {
+            self.held = last.to_vec();
             return Ok(());
         }
-        self.pack(&bytes[from..], out)?;
+        self.pack(last, out)?;
         self.pieces.left = 0;
         self.stored = rest;
         self.put_header(rest, 0, out);
@@ -297,9 +296,10 @@ impl Pieces {
             return FramePart { len: n, starts, number: None };
         }
         let mut number = None;
-        let n = (HEADER - self.head.len()).min(bytes.len());
+        let start = at_most(bytes, HEADER - self.head.len());
+        let n = start.len();
         let whole = self.head.is_empty() && n == HEADER;
-        self.head.extend_from_slice(&bytes[..n]);
+        self.head.extend_from_slice(start);
         if let Some(frame) = FrameHeader::peek(&self.head) {
             if whole && !self.goes_on {
                 starts = match self.role {

@@ -5,6 +5,7 @@ use std::io;
 use std::task::{Context, Poll};
 
 use super::compression::{Codec, Compression, Role};
+use super::packing::beyond;
 use super::room::Room;
 use super::socket::{Detached, Socket};
 use super::tls::Tls;
@@ -170,11 +171,8 @@ impl Leg {
             codec.write(bytes, &mut self.unsent)?;
             return self.flush();
         }
-        let mut sent = 0;
-        if self.unsent.is_empty() {
-            sent = self.write(bytes)?;
-        }
-        self.unsent.extend_from_slice(&bytes[sent..]);
+        let left = if self.unsent.is_empty() { self.write(bytes)? } else { bytes };
+        self.unsent.extend_from_slice(left);
         Ok(())
     }
 
@@ -197,19 +195,19 @@ impl Leg {
         Ok(())
     }
 
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut written = 0;
-        while written < bytes.len() {
+    /// Writes what the socket takes now. Returns the rest.
+    fn write<'a>(&mut self, mut bytes: &'a [u8]) -> io::Result<&'a [u8]> {
+        while !bytes.is_empty() {
             let n = match &mut self.tls {
-                Some(tls) => tls.write(&self.socket, &bytes[written..])?,
-                None => self.socket.write(&bytes[written..])?,
+                Some(tls) => tls.write(&self.socket, bytes)?,
+                None => self.socket.write(bytes)?,
             };
             if n == 0 {
                 break;
             }
-            written += n;
+            bytes = bytes.get(n..).ok_or_else(beyond)?;
         }
-        Ok(written)
+        Ok(bytes)
     }
 
     /// Whether the socket has taken all that was sent.
@@ -224,9 +222,9 @@ impl Leg {
         }
         if !self.unsent.is_empty() {
             let unsent = std::mem::take(&mut self.unsent);
-            let n = self.write(&unsent)?;
+            let left = self.write(&unsent)?.len();
             self.unsent = unsent;
-            self.unsent.drain(..n);
+            self.unsent.drain(..self.unsent.len() - left);
             if self.unsent.is_empty() {
                 // An idle session owns no buffer.
                 self.unsent = Vec::new();

@@ -1,5 +1,8 @@
 //! The two legs of a session: sockets, TLS, compression, and the buffers they share.
 
+// Peers choose these bytes.
+#![deny(clippy::indexing_slicing, clippy::string_slice)]
+
 pub mod buffers;
 pub mod certificate_dates;
 pub mod certificate_expiry;

@@ -57,7 +57,7 @@ impl Packer {
         let start = out.len();
         // Longer would not be worth it, and is not kept.
         out.resize(start + zstd_safe::compress_bound(chunk.len()).max(chunk.len() + 64), 0);
-        let room = &mut out[start..];
+        let room = out.get_mut(start..).ok_or_else(beyond)?;
         let written = match self {
             Self::Zlib(packer) => {
                 packer.reset();
@@ -69,7 +69,8 @@ impl Packer {
             Self::Zstd(packer) => {
                 packer.reinit()?;
                 let done = packer.run_on_buffers(chunk, room)?;
-                let mut rest = zstd_safe::OutBuffer::around(&mut room[done.bytes_written..]);
+                let rest = room.get_mut(done.bytes_written..).ok_or_else(beyond)?;
+                let mut rest = OutBuffer::around(rest);
                 packer.finish(&mut rest, true)?;
                 done.bytes_written + rest.pos()
             }
@@ -147,7 +148,7 @@ impl Frame {
         let (more, given) = match self.progress {
             // The bytes after it belong to nothing.
             FrameProgress::Ended => (0, 0),
-            _ => self.blocks(&input[taken..], space)?,
+            _ => self.blocks(input.get(taken..).ok_or_else(beyond)?, space)?,
         };
         Ok((taken + more, given))
     }
@@ -172,7 +173,10 @@ fn window(header: &[u8]) -> io::Result<Option<usize>> {
         return Err(broken("a compressed packet cannot be unpacked"));
     }
     let single = descriptor & 0x20 != 0;
-    let dictionary = [0, 1, 2, 4][usize::from(descriptor & 3)];
+    let dictionary = match descriptor & 3 {
+        3 => 4,
+        bytes => usize::from(bytes),
+    };
     let size = match descriptor >> 6 {
         0 => usize::from(single),
         shift => 1 << shift,
@@ -182,9 +186,8 @@ fn window(header: &[u8]) -> io::Result<Option<usize>> {
     let window = match (single, fields) {
         // All of the content is in it.
         (true, _) => {
-            let mut bytes = [0; 8];
-            bytes[..size.len()].copy_from_slice(size);
-            u64::from_le_bytes(bytes).saturating_add(if size.len() == 2 { 256 } else { 0 })
+            let number = size.iter().rev().fold(0_u64, |high, low| high << 8 | u64::from(*low));
+            number.saturating_add(if size.len() == 2 { 256 } else { 0 })
         }
         (false, [window, ..]) => {
             let base = 1_u64 << (10 + (window >> 3));
@@ -232,7 +235,7 @@ impl Unpacker {
     ) -> io::Result<(usize, usize)> {
         let start = out.len();
         out.resize(start + room.min(RAW), 0);
-        let space = &mut out[start..];
+        let space = out.get_mut(start..).ok_or_else(beyond)?;
         let done = match self {
             Self::Zlib(unpacker) => {
                 let (read, written) = (unpacker.total_in(), unpacker.total_out());
@@ -251,6 +254,11 @@ impl Unpacker {
 
 fn failed(code: zstd_safe::ErrorCode) -> io::Error {
     io::Error::other(zstd_safe::get_error_name(code))
+}
+
+/// An error where bytes are counted that are not there.
+pub(super) fn beyond() -> io::Error {
+    broken("more bytes were taken or given than there are")
 }
 
 /// An error for what a peer has sent.

@@ -6,6 +6,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::{ClientConnection, Connection, ServerConnection};
 
 use super::socket::Socket;
+use crate::protocol::frame::at_most;
 
 /// An encrypted connection.
 #[derive(Debug)]
@@ -109,9 +110,9 @@ impl Tls {
                     return Ok(());
                 }
                 Ok(chunk) => {
-                    let n = chunk.len().min(left);
-                    buffer.extend_from_slice(&chunk[..n]);
-                    n
+                    let taken = at_most(chunk, left);
+                    buffer.extend_from_slice(taken);
+                    taken.len()
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 // Most clients close the connection without a word. Packets have their own lengths.

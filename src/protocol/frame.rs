@@ -59,7 +59,7 @@ pub fn put_frame(out: &mut Vec<u8>, seq: u8, payload: &[u8]) {
 }
 
 /// The first `n` bytes, or all where there are fewer.
-pub(super) fn at_most(bytes: &[u8], n: usize) -> &[u8] {
+pub fn at_most(bytes: &[u8], n: usize) -> &[u8] {
     bytes.get(..n).unwrap_or(bytes)
 }
 
