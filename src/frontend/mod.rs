@@ -8,6 +8,8 @@
 pub mod accept;
 mod coexist;
 mod dispatch;
+// Peers choose its bytes.
+#[deny(clippy::indexing_slicing, clippy::string_slice)]
 mod link;
 mod locks;
 pub mod login;

@@ -73,6 +73,11 @@ pub fn frames(mut rest: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
+/// The payloads of whole frames.
+pub fn payloads(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    frames(bytes).filter_map(|frame| frame.get(HEADER..))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

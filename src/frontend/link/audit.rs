@@ -2,9 +2,7 @@
 
 use super::Link;
 use super::close_reason::CloseReason;
-use super::reply::{Reply, is_end};
-use crate::protocol::column;
-use crate::protocol::frame::HEADER;
+use super::reply::{Reply, is_row};
 use crate::protocol::packet;
 use crate::protocol::reader::Reader;
 use crate::protocol::response::Ending;
@@ -99,11 +97,9 @@ impl Link {
 
 /// Names and numbers, a pair in each row.
 fn counters(reply: &Reply) -> Vec<(Vec<u8>, u64)> {
-    let rows = reply.frames().skip(1).filter(|frame| {
-        !column::is_definition(frame.get(HEADER..).unwrap_or_default()) && !is_end(frame)
-    });
+    let rows = reply.payloads().skip(1).filter(|payload| is_row(payload));
     rows.filter_map(|row| {
-        let mut r = Reader::new(row.get(HEADER..)?);
+        let mut r = Reader::new(row);
         // ucs2 and others have zeros beside each letter.
         let mut text = || -> Option<Vec<u8>> {
             Some(r.lenenc_bytes()?.iter().copied().filter(|byte| *byte != 0).collect())

@@ -163,9 +163,8 @@ impl Link {
         let replies = self.exchange_cleanly(&questions).await?;
         let Some(seat) = &mut self.seat else { return Ok(()) };
         let values = replies.first().and_then(Reply::values);
-        let definitions = replies.get(1).into_iter().flat_map(Reply::frames);
+        let definitions = replies.get(1).into_iter().flat_map(Reply::payloads);
         let kinds: Vec<LiteralKind> = definitions
-            .map(|frame| &frame[HEADER..])
             .filter(|payload| column::is_definition(payload))
             .filter_map(LiteralKind::of)
             .collect();
@@ -264,15 +263,16 @@ impl Link {
     }
 
     async fn exchange_in_order(&mut self, packets: &[Vec<u8>]) -> Result<Vec<Reply>, CloseReason> {
-        let shapes: Vec<Shape> = packets.iter().map(|packet| Shape::of(packet)).collect();
-        for shape in &shapes {
-            self.server.expect(*shape, Naming::Hidden);
+        let mut asked = packets.iter();
+        let Some(mut packet) = asked.next() else { return Ok(Vec::new()) };
+        for packet in packets {
+            self.server.expect(Shape::of(packet), Naming::Hidden);
         }
         self.send_server(&packets.concat())?;
         let mut replies = Vec::with_capacity(packets.len());
         let mut bytes = Vec::with_capacity(256);
         let mut followed = 0;
-        self.begin_response(shapes[0], answering_seq(&packets[0]));
+        self.begin_response(Shape::of(packet), answering_seq(packet));
         loop {
             if self.next(Interest::Server).await? != LinkEvent::Server {
                 continue;
@@ -282,19 +282,20 @@ impl Link {
                 Ok(Some(0)) | Err(_) => return Err(CloseReason::ServerGone),
                 Ok(Some(_)) => {}
             }
-            while followed < bytes.len() {
-                let (n, progress) = self.follow(&mut bytes[followed..]);
+            while let Some(rest) = bytes.get_mut(followed..).filter(|rest| !rest.is_empty()) {
+                let (n, progress) = self.follow(rest);
                 followed += n;
                 if let Progress::Broken(why) = progress {
-                    return Err(self.bad_answer(&packets[replies.len()], why));
+                    return Err(self.bad_answer(packet, why));
                 }
                 let Progress::Ended(ending) = progress else { continue };
                 self.note_status(ending);
                 let rest = bytes.split_off(followed);
                 replies.push(Reply { bytes: std::mem::replace(&mut bytes, rest), ending });
                 followed = 0;
-                let Some(shape) = shapes.get(replies.len()) else { return Ok(replies) };
-                self.begin_response(*shape, answering_seq(&packets[replies.len()]));
+                let Some(next) = asked.next() else { return Ok(replies) };
+                packet = next;
+                self.begin_response(Shape::of(packet), answering_seq(packet));
             }
             if bytes.len() > MAX_REPLY {
                 return Err(CloseReason::Broken("an endless reply to a question of the proxy"));

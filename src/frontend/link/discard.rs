@@ -26,7 +26,7 @@ impl Link {
         let mut n = dropped.left.min(bytes.len());
         dropped.left -= n;
         if dropped.left == 0 && dropped.continued {
-            let Some(frame) = FrameHeader::peek(&bytes[n..]) else {
+            let Some(frame) = bytes.get(n..).and_then(FrameHeader::peek) else {
                 return (n, None);
             };
             n += HEADER;

@@ -32,6 +32,13 @@ struct Incoming {
     keep: Keep,
 }
 
+impl Incoming {
+    /// What has not been followed, if there is any.
+    fn rest(&mut self) -> Option<&mut [u8]> {
+        self.bytes.get_mut(self.followed..).filter(|rest| !rest.is_empty())
+    }
+}
+
 /// The session's own changes among those that came with the answers to questions of the proxy's. A variable that a question
 /// sets has its value again at the question's end, but for the one that holds a transaction open.
 fn late_of(reported: Reported) -> Reported {
@@ -160,8 +167,8 @@ impl Link {
         packet: &[u8],
         incoming: &mut Incoming,
     ) -> Result<Option<Ending>, CloseReason> {
-        while incoming.followed < incoming.bytes.len() {
-            let (n, progress) = self.follow(&mut incoming.bytes[incoming.followed..]);
+        while let Some(rest) = incoming.rest() {
+            let (n, progress) = self.follow(rest);
             incoming.followed += n;
             match progress {
                 Progress::Continue | Progress::NextResult => {}

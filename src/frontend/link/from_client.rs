@@ -4,6 +4,7 @@ use super::Link;
 use super::close_reason::CloseReason;
 use super::input::{ClientInput, Dropped};
 use super::pending::{Pending, Recipient};
+use super::within::within;
 use crate::protocol::command::{Command, Shape, TELLING};
 use crate::protocol::error_replacement::ErrorReplacement;
 use crate::protocol::frame::{FrameHeader, HEADER};
@@ -124,13 +125,13 @@ impl Link {
         at: &mut usize,
     ) -> Result<(), CloseReason> {
         let mut from = 0;
-        while *at < buffer.len() {
+        while let Some(rest) = buffer.get_mut(*at..).filter(|rest| !rest.is_empty()) {
             let n = match &self.input {
-                ClientInput::Pipe => buffer.len() - *at,
-                ClientInput::Body { .. } => self.body(dispatch, &mut buffer[*at..]),
-                ClientInput::File { .. } => self.file(&mut buffer[*at..]),
+                ClientInput::Pipe => rest.len(),
+                ClientInput::Body { .. } => self.body(dispatch, rest),
+                ClientInput::File { .. } => self.file(rest),
                 ClientInput::Dropped(_) => {
-                    let (n, whole) = self.drop_body(&buffer[*at..]);
+                    let (n, whole) = self.drop_body(rest);
                     *at += n;
                     from = *at;
                     if whole.is_some() {
@@ -143,8 +144,8 @@ impl Link {
                     continue;
                 }
                 ClientInput::Command if self.awaits_stream() || self.awaits_rows() => break,
-                ClientInput::Command if !tells_its_response(&buffer[*at..]) => break,
-                ClientInput::Command => match dispatch.command(self, &buffer[*at..])? {
+                ClientInput::Command if !tells_its_response(rest) => break,
+                ClientInput::Command => match dispatch.command(self, rest)? {
                     CommandAction::Incomplete => break,
                     CommandAction::Park => {
                         dispatch.waits(None);
@@ -155,13 +156,13 @@ impl Link {
                         break;
                     }
                     CommandAction::Drop(id) => {
-                        self.send_server(&buffer[from..*at])?;
-                        *at += self.start_dropping(id, &buffer[*at..]);
+                        self.send_server(within(buffer, from..*at)?)?;
+                        *at += self.start_dropping(id, within(buffer, *at..)?);
                         from = *at;
                         continue;
                     }
                     CommandAction::Forward(stream) => {
-                        self.send_server(&buffer[from..*at])?;
+                        self.send_server(within(buffer, from..*at)?)?;
                         from = *at;
                         self.start_forwarding(dispatch, buffer, *at, stream)?
                     }
@@ -172,7 +173,7 @@ impl Link {
             }
             *at += n;
         }
-        self.send_server(&buffer[from..*at])
+        self.send_server(within(buffer, from..*at)?)
     }
 
     /// Enters a command into what the server owes. Returns the bytes of its head.
@@ -183,23 +184,25 @@ impl Link {
         at: usize,
         stream: Option<Stream>,
     ) -> Result<usize, CloseReason> {
-        let Some(frame) = FrameHeader::peek(&buffer[at..]) else {
+        let packet = within(buffer, at..)?;
+        let Some(frame) = FrameHeader::peek(packet) else {
             return Ok(0);
         };
-        let first = if frame.len == 0 { None } else { buffer.get(at + HEADER).copied() };
+        let first = if frame.len == 0 { None } else { packet.get(HEADER).copied() };
         let command = Command(first.unwrap_or(0));
         self.note_command(command);
-        let shape = Shape::of_clients(&buffer[at..], self.flavour());
+        let shape = Shape::of_clients(packet, self.flavour());
         if shape != Shape::Nothing {
             self.replay_skipped()?;
         }
         let recipient = dispatch.forwarded(self, command, shape);
         let about = self.address(buffer, at);
+        let packet = within(buffer, at..)?;
         if shape != Shape::Nothing {
-            self.owe_about(Pending::to(&buffer[at..], recipient), about);
+            self.owe_about(Pending::to(packet, recipient), about);
             self.note_forwarded();
         }
-        let frame = FrameHeader::peek(&buffer[at..]).unwrap_or(frame);
+        let frame = FrameHeader::peek(packet).unwrap_or(frame);
         self.note_server_used();
         self.input = if frame.len == 0 {
             ClientInput::Command

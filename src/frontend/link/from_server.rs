@@ -6,6 +6,7 @@ use super::close_reason::CloseReason;
 use super::input::ClientInput;
 use super::pending::{Finished, Pending, Recipient};
 use super::reply::{MAX_REPLY, Reply};
+use super::within::within;
 use super::{Amendment, Link};
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::HEADER;
@@ -61,34 +62,38 @@ impl Link {
         }
         let mut at = 0;
         let mut shown = 0;
-        while at < buffer.len() {
-            let whose = self.begin_next(&mut buffer[at..]);
-            if whose.is_err() {
-                // The bytes before it are right.
-                self.tell_client(&buffer[shown..at]);
-            }
-            if whose? == ServerBytes::LastWords {
+        let read = buffer.len();
+        while let Some(rest) = buffer.get_mut(at..).filter(|rest| !rest.is_empty()) {
+            let whose = match self.begin_next(rest) {
+                Ok(whose) => whose,
+                Err(e) => {
+                    // The bytes before it are right.
+                    self.tell_client(within(buffer, shown..at)?);
+                    return Err(e);
+                }
+            };
+            if whose == ServerBytes::LastWords {
                 if self.guard.is_certain() {
                     if self.seat.is_some() {
-                        if self.last_words.len() + buffer.len() > MAX_REPLY {
+                        if self.last_words.len() + read > MAX_REPLY {
                             return Err(CloseReason::Broken("endless bytes that nobody asked for"));
                         }
-                        self.last_words.extend_from_slice(&buffer[at..]);
+                        self.last_words.extend_from_slice(rest);
                         buffer.truncate(at);
                     }
                     break;
                 }
                 // Another proxy has ended the session at the server: the client learns that its locks are lost.
-                self.tell_client(&buffer[shown..at]);
+                self.tell_client(within(buffer, shown..at)?);
                 return Err(CloseReason::Fenced);
             }
-            let (n, progress) = self.follow(&mut buffer[at..]);
+            let (n, progress) = self.follow(rest);
             if let Progress::Broken(why) = progress {
-                self.tell_client(&buffer[shown..at]);
+                self.tell_client(within(buffer, shown..at)?);
                 return Err(self.cannot_follow(why));
             }
-            if let Some(instead) = self.instead_of(&buffer[at..at + n], progress)? {
-                self.tell_client(&buffer[shown..at]);
+            if let Some(instead) = self.instead_of(within(rest, ..n)?, progress)? {
+                self.tell_client(within(buffer, shown..at)?);
                 self.tell_client(&instead);
                 shown = at + n;
             }
@@ -98,7 +103,7 @@ impl Link {
             }
             match progress {
                 Progress::NextResult if self.client.is_compressed() => {
-                    self.tell_client(&buffer[shown..at]);
+                    self.tell_client(within(buffer, shown..at)?);
                     shown = at;
                     self.client.result_follows();
                 }
@@ -109,7 +114,7 @@ impl Link {
                 }
                 Progress::Ended(ending) => {
                     if self.ends_amendment() {
-                        self.tell_client(&buffer[shown..at]);
+                        self.tell_client(within(buffer, shown..at)?);
                         shown = at;
                         self.amendment = None;
                     }
@@ -117,7 +122,7 @@ impl Link {
                 }
             }
         }
-        self.tell_client(&buffer[shown..]);
+        self.tell_client(within(buffer, shown..)?);
         Ok(())
     }
 
@@ -300,13 +305,13 @@ impl Link {
     pub(crate) fn send_results(&mut self, bytes: &[u8]) -> Result<(), CloseReason> {
         let mut tracker = Tracker::new(self.capabilities);
         tracker.begin(Shape::Results);
-        let mut at = 0;
-        while let (n, Progress::NextResult) = tracker.feed(&bytes[at..]) {
-            self.send_client(&bytes[at..at + n])?;
+        let mut rest = bytes;
+        while let (n, Progress::NextResult) = tracker.feed(rest) {
+            self.send_client(within(rest, ..n)?)?;
             self.client.result_follows();
-            at += n;
+            rest = within(rest, n..)?;
         }
-        self.send_client(&bytes[at..])
+        self.send_client(rest)
     }
 
     /// The same where the bytes are the server's. A client that does not take them is no reason to

@@ -14,11 +14,12 @@ impl Link {
         let ClientInput::Body { left, continued, seq, stream } = &mut self.input else {
             return 0;
         };
-        let n = (*left).min(bytes.len());
+        let (body, rest) = bytes.split_at_mut((*left).min(bytes.len()));
+        let n = body.len();
         *left -= n;
         let ended = *left == 0;
         let (goes_on, seq) = (*continued, *seq);
-        let found = stream.as_mut().and_then(|stream| stream.pass(&mut bytes[..n]));
+        let found = stream.as_mut().and_then(|stream| stream.pass(body));
         if let Some(found) = found
             && let Some(refusal) = dispatch.found(self, found)
             // The last response owed is this statement's, unless the server has given up on it.
@@ -33,17 +34,17 @@ impl Link {
             self.input = ClientInput::Command;
             return n;
         }
-        match FrameHeader::peek(&bytes[n..]) {
-            None => n,
-            Some(mut frame) => {
+        match (FrameHeader::peek(rest), rest.get_mut(HEADER - 1)) {
+            (Some(mut frame), Some(number)) => {
                 if self.client.is_compressed() {
                     // As for a file. MariaDB's clients count the pieces only: it is 0 again.
                     frame.seq = seq;
-                    bytes[n + HEADER - 1] = seq;
+                    *number = seq;
                 }
                 self.next_frame(frame);
                 n + HEADER
             }
+            _ => n,
         }
     }
 
@@ -58,14 +59,15 @@ impl Link {
             *left -= n;
             return n;
         }
-        let Some(frame) = FrameHeader::peek(bytes) else {
+        let (Some(frame), Some(number)) = (FrameHeader::peek(bytes), bytes.get_mut(HEADER - 1))
+        else {
             return 0;
         };
         if self.client.is_compressed() {
             // Nobody checks how packets in pieces are counted; the server checks it here.
-            bytes[HEADER - 1] = *seq;
+            *number = *seq;
         }
-        *seq = bytes[HEADER - 1].wrapping_add(1);
+        *seq = number.wrapping_add(1);
         *left = frame.len;
         let next = *seq;
         if frame.len == 0 {

@@ -32,6 +32,7 @@ mod server_side;
 mod statements;
 mod suspended;
 mod unanswered;
+mod within;
 
 use std::collections::VecDeque;
 use std::future::poll_fn;

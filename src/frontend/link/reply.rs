@@ -1,8 +1,8 @@
 //! A complete response of the server's, read as a whole.
 
 use crate::protocol::column;
-use crate::protocol::frame::HEADER;
 pub(crate) use crate::protocol::frame::frames;
+use crate::protocol::frame::{HEADER, payloads};
 use crate::protocol::reader::Reader;
 use crate::protocol::response::{Ending, PrepareOk};
 use crate::protocol::status::Status;
@@ -62,12 +62,12 @@ impl Reply {
 
     /// What a PREPARE is answered with, if it was not refused.
     pub(crate) fn prepared(&self) -> Option<PrepareOk> {
-        self.frames().next().and_then(|frame| PrepareOk::parse(&frame[HEADER..]))
+        self.payloads().next().and_then(PrepareOk::parse)
     }
 
     /// The column definitions in the response to a PREPARE.
     pub(crate) fn definitions(&self) -> Vec<Vec<u8>> {
-        let mut all = self.frames().map(|f| &f[HEADER..]);
+        let mut all = self.payloads();
         let columns = all.next().and_then(PrepareOk::parse).map_or(0, |ok| usize::from(ok.columns));
         let mut definitions: Vec<Vec<u8>> =
             all.filter(|p| column::is_definition(p)).map(<[u8]>::to_vec).collect();
@@ -79,9 +79,14 @@ impl Reply {
         frames(&self.bytes)
     }
 
+    /// The frames' payloads.
+    pub(crate) fn payloads(&self) -> impl Iterator<Item = &[u8]> {
+        payloads(&self.bytes)
+    }
+
     /// The status flags after the column definitions, where an EOF stands there.
     pub(crate) fn first_eof(&self) -> Option<Status> {
-        match self.frames().skip(1).find(|f| is_end(f))?[HEADER..] {
+        match *self.payloads().skip(1).find(|payload| ends(payload))? {
             [0xfe, _, _, low, high] => Some(Status(u16::from_le_bytes([low, high]))),
             _ => None,
         }
@@ -89,7 +94,7 @@ impl Reply {
 
     /// The names in the column definitions, parameters among them.
     pub(crate) fn column_names(&self) -> impl Iterator<Item = ColumnName> {
-        let definitions = self.frames().map(|f| &f[HEADER..]).filter(|p| column::is_definition(p));
+        let definitions = self.payloads().filter(|p| column::is_definition(p));
         let names = definitions.filter_map(column::names);
         names.map(|(catalog, name)| ColumnName { catalog: catalog.to_vec(), name: name.to_vec() })
     }
@@ -104,21 +109,18 @@ impl Reply {
 
     /// The first values of all rows of a text result, which must be ASCII as in [`Self::values`].
     pub(crate) fn first_values(&self) -> impl Iterator<Item = Vec<u8>> {
-        let row = |f: &&[u8]| !column::is_definition(&f[HEADER..]) && !is_end(f);
-        self.frames().skip(1).filter(row).filter_map(|row| {
-            let value = Reader::new(&row[HEADER..]).lenenc_bytes()?;
+        self.payloads().skip(1).filter(|payload| is_row(payload)).filter_map(|row| {
+            let value = Reader::new(row).lenenc_bytes()?;
             Some(value.iter().copied().filter(|b| *b != 0).collect())
         })
     }
 
     /// The values of the only row of a text result.
     pub(crate) fn row(&self) -> Option<Vec<Option<Vec<u8>>>> {
-        let mut frames = self.frames();
-        let columns = Reader::new(&frames.next()?[HEADER..]).lenenc()?;
+        let mut payloads = self.payloads();
+        let columns = Reader::new(payloads.next()?).lenenc()?;
         // Definitions, unless the client turned them off; then perhaps an EOF.
-        let mut row = frames.find(|f| !column::is_definition(&f[HEADER..]) && !is_end(f))?;
-        row = &row[HEADER..];
-        let mut r = Reader::new(row);
+        let mut r = Reader::new(payloads.find(|payload| is_row(payload))?);
         let mut values = Vec::new();
         for _ in 0..columns {
             if r.rest().first() == Some(&0xfb) {
@@ -134,5 +136,14 @@ impl Reply {
 
 /// Whether a frame after the first ends definitions or rows.
 pub(crate) fn is_end(frame: &[u8]) -> bool {
-    matches!(frame.get(HEADER), Some(0xfe | 0xff))
+    frame.get(HEADER..).is_some_and(ends)
+}
+
+fn ends(payload: &[u8]) -> bool {
+    matches!(payload.first(), Some(0xfe | 0xff))
+}
+
+/// Whether the payload of a frame after the first is a row of a text result.
+pub(super) fn is_row(payload: &[u8]) -> bool {
+    !column::is_definition(payload) && !ends(payload)
 }

@@ -8,6 +8,7 @@ use super::close_reason::CloseReason;
 use super::pending::{Pending, any_for_client};
 use super::question::Whose;
 use super::reply::Reply;
+use super::within::within;
 use crate::backend::connection::Backend;
 use crate::frontend::pooling::address::{Addressed, statement_of};
 use crate::frontend::pooling::bound::{BindingDoubt, BoundState};
@@ -39,8 +40,10 @@ impl Link {
     /// A command of the client's that begins at `at` is sent.
     pub(super) fn address(&mut self, bytes: &mut Vec<u8>, at: usize) -> Option<Addressed> {
         let seat = self.seat.as_mut()?;
-        if bytes.get(at + HEADER).map(|byte| Command(*byte)) == Some(Command::STMT_PREPARE) {
-            seat.note_preparing(&bytes[at..], self.capabilities);
+        if let Some(packet) = bytes.get(at..)
+            && packet.get(HEADER).map(|byte| Command(*byte)) == Some(Command::STMT_PREPARE)
+        {
+            seat.note_preparing(packet, self.capabilities);
         }
         seat.address(bytes, at, self.capabilities)
     }
@@ -145,10 +148,13 @@ impl Link {
         // Of the proxy's own making.
         let reported = self.server.take_reported();
         let prepared = reported.prepared.first().and_then(|preparation| preparation.statement);
-        if replies[nth + 1..].iter().any(Reply::is_error) {
+        let Some((until, after)) = replies.split_at_checked(nth + 1) else {
+            return Err(CloseReason::Broken("fewer answers than there were questions"));
+        };
+        if after.iter().any(Reply::is_error) {
             return Err(CloseReason::Broken("a session's state could not be set back"));
         }
-        let refusal = replies[..=nth].iter().find(|reply| reply.is_error());
+        let refusal = until.iter().find(|reply| reply.is_error());
         let outcome = match (refusal, prepared) {
             (None, Some(statement)) => Ok(statement),
             (Some(refusal), prepared) => {
@@ -156,7 +162,7 @@ impl Link {
                 if let Some(statement) = prepared {
                     self.send_server(&packet::close_statement(statement.server))?;
                 }
-                Err(refusal.bytes[HEADER..].into())
+                Err(within(&refusal.bytes, HEADER..)?.into())
             }
             (None, None) => {
                 return Err(CloseReason::Broken("an answer to a PREPARE without an id"));
