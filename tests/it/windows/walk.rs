@@ -368,15 +368,19 @@ fn work(server: &Server, mode: &str) -> Seen {
     eventually("holds are counted", || {
         (desk.proxy.metric("lockstead_lock_hold_seconds_count") > 0.0).then_some(())
     });
-    // An answer may be a second old.
+    until_history_is_shown(&desk);
+    seen.look(&desk);
+    seen
+}
+
+/// An answer may be a second old.
+fn until_history_is_shown(desk: &Desk) {
     eventually("holds that are over are shown", || {
         let told = json(desk.proxy.http, "/api/v1/history");
         let status = json(desk.proxy.http, "/api/v1/status");
         let shown = |rows: &Value| rows.as_array().is_some_and(|rows| !rows.is_empty());
         (shown(&told) && shown(&status["history"])).then_some(())
     });
-    seen.look(&desk);
-    seen
 }
 
 fn walk(server: &Server, mode: &str) {
