@@ -362,6 +362,15 @@ ENGINE = [
               closed because somebody had deleted or changed their lock's row.""",
               steps(warn=1)),
     ]),
+    ("Past holds", 8, [
+        graph("Past holds not written", [
+            (f"sum {EACH} (increase({m('history_failures_total')}[$__rate_interval]))", WHO + " failures"),
+            (f"sum {EACH} (increase({m('history_lost_total')}[$__rate_interval]))", WHO + " lost"),
+        ],
+              "short", """With history_rows: failed attempts to write into the table lock_history, and holds that were forgotten before
+              they could be written. No lock depends on that.""",
+              steps(warn=1)),
+    ]),
     ("Other primaries", 8, [
         graph("Writer", [
             (f"max by (instance, cluster, backend) ({m('server_writer')})", WHO + " {{backend}} writer"),

@@ -98,11 +98,6 @@ fn addresses(bound: &[(InForce, Vec<BoundSocket>)]) -> Vec<String> {
     bound.iter().flat_map(|(_, sockets)| sockets).map(BoundSocket::address).collect()
 }
 
-/// The holds that end, of a proxy that listens there.
-fn history(address: &str, in_force: InForce) -> Arc<History> {
-    History::new(address, move || in_force.config().history)
-}
-
 impl RunningCluster {
     /// Starts one; the others must not have the same lock tables.
     pub(super) async fn start(
@@ -116,11 +111,11 @@ impl RunningCluster {
         let bound = bind(&listeners, sockets).await?;
         let addresses = addresses(&bound);
         let (config, following) = (&listeners[0], Following::begin(&listeners[0]));
-        let history = history(&addresses[0], bound[0].0.clone());
+        let (now, limits) = (bound[0].0.clone(), bound[0].0.clone());
+        let history = History::new(&addresses[0], move || limits.config().history);
         let parts = match config.mode {
             Mode::Observe => observing::parts(config, name.as_deref(), &following).await?,
             Mode::Durable | Mode::Coexist => {
-                let now = bound[0].0.clone();
                 granting(config, now, &following, name.as_deref(), &history, registry).await?
             }
         };
@@ -283,6 +278,9 @@ impl RunningCluster {
             timeout(LAST_MOMENT, async { tokio::join!(Box::pin(finished), Box::pin(at_replicas)) })
                 .await;
         self.following.end().await;
+        if self.own.observer.is_none() {
+            let _ = timeout(LAST_MOMENT, self.own.seen.history.settled()).await;
+        }
         self.work.stop().await;
     }
 }

@@ -98,6 +98,9 @@ impl Readiness {
 
 const HOW_TO_INSTALL: &str = "Start with --create-schema, run `lockstead schema install`, or hand the output of `lockstead schema print` to a DBA";
 
+const NO_HISTORY: &str =
+    "the table lock_history, which only history_rows needs, could not be added to the lock schema";
+
 const NOT_THE_SERVER: &str = "it is a proxy that lends the server's connections in turn, or has connection ids of its \
                               own: let `store` name the server itself";
 
@@ -122,7 +125,7 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
         e.is_retryable()
             .then(|| StartError::Locked { url: format!("{store:?}"), problem: e.to_string() })
     };
-    let installed = if config.create_schema {
+    let mut installed = if config.create_schema {
         conn.install(&store.schema).await.map_err(|e| {
             if let Some(locked) = locked(&e) {
                 return locked;
@@ -132,6 +135,9 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
     } else {
         Installed::Nothing
     };
+    if config.create_schema && installed == Installed::Nothing {
+        installed = complete(&mut conn, &store.schema, &mut warnings).await;
+    }
     let meta = conn.read_meta(&store.schema).await.map_err(|e| match e {
         StoreError::Refused { code: 1049 | 1146, message } => StartError::NoSchema {
             url: format!("{store:?}"),
@@ -184,7 +190,19 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
     })
 }
 
-/// Why no client can log in at a server that wants TLS, or does not.
+/// Adds what no lock depends on; a warning if that is refused.
+async fn complete(
+    conn: &mut StoreConnection,
+    schema: &str,
+    warnings: &mut Vec<String>,
+) -> Installed {
+    conn.complete(schema).await.unwrap_or_else(|e| {
+        warnings.push(format!("{NO_HISTORY}: {e}"));
+        Installed::Nothing
+    })
+}
+
+/// Why no client can log in, or does not.
 fn closed(tls_only: bool, config: &Config) -> Option<String> {
     (tls_only && config.backend_tls.mode == BackendMode::Off).then(|| NO_TLS.to_owned())
 }

@@ -90,6 +90,7 @@ keys! {
     failover_candidates: Cluster, OnReload;
     fenced_commit: Cluster, OnReload;
     history: Cluster, OnReload;
+    history_rows: Cluster, OnReload;
     collect_after: Cluster, AtStart;
     state_dir: Cluster, AtStart;
     create_schema: Cluster, AtStart;

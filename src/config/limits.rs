@@ -16,6 +16,15 @@ const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_hours(1);
 const MONTH: Duration = Duration::from_hours(30 * 24);
 
+/// The holds that have ended and are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HistoryLimits {
+    /// In memory.
+    pub holds: usize,
+    /// Rows in the table `lock_history`; 0: none is written.
+    pub rows: u64,
+}
+
 /// All of them.
 pub(super) struct Limits {
     pub(super) lease: Duration,
@@ -29,7 +38,7 @@ pub(super) struct Limits {
     pub(super) max_connections: usize,
     pub(super) max_session_locks: usize,
     pub(super) digests: usize,
-    pub(super) history: usize,
+    pub(super) history: HistoryLimits,
 }
 
 /// Reads them; or the key of one that is outside, and the bounds.
@@ -66,7 +75,7 @@ pub(super) fn read(raw: &Raw) -> Result<Limits, WrongValue> {
             1_000_000,
         )?,
         digests: number("digests", raw.digests.unwrap_or(0), 0, 10_000)?,
-        history: number("history", raw.history.unwrap_or(4000), 0, 100_000)?,
+        history: history(raw)?,
     })
 }
 
@@ -83,6 +92,19 @@ pub fn default_connections() -> usize {
 /// Open files that so many clients need: two each, and store connections, pages and logs.
 pub fn files_for(connections: usize) -> u64 {
     2 * connections as u64 + BESIDE
+}
+
+/// The holds that are remembered, and those that are written: they wait in memory.
+fn history(raw: &Raw) -> Result<HistoryLimits, WrongValue> {
+    let holds = number("history", raw.history.unwrap_or(4000), 0, 100_000)?;
+    let rows = number("history_rows", raw.history_rows.unwrap_or(0), 0, 1_000_000)?;
+    if rows > 0 && holds < 100 {
+        return Err((
+            "history_rows",
+            "rows are written from memory: history must be 100 or more".to_owned(),
+        ));
+    }
+    Ok(HistoryLimits { holds, rows: rows as u64 })
 }
 
 /// How long statements may wait for a planned switch of the primary.

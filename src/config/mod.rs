@@ -24,7 +24,7 @@ pub use admin::Admin;
 pub use changes::SettingChange;
 pub use error::ConfigError;
 pub use http::Http;
-pub use limits::{default_connections, files_for};
+pub use limits::{HistoryLimits, default_connections, files_for};
 pub use mode::Mode;
 pub use plan::{ClusterPlan, Plan};
 pub use pooling::{Handover, OnLoss, Pooling, PoolingMode};

@@ -99,6 +99,10 @@ pub struct Raw {
     /// Holds that have ended and are remembered for SHOW HISTORY, 0 to 100000; 0 is none [default: 4000]
     #[arg(long, value_name = "N", env = "LOCKSTEAD_HISTORY")]
     pub history: Option<usize>,
+    /// Rows of the table lock_history, into which holds that have ended are written: the newest stay; 0 to 1000000,
+    /// 0 is none [default: 0]
+    #[arg(long, value_name = "N", env = "LOCKSTEAD_HISTORY_ROWS")]
+    pub history_rows: Option<usize>,
     /// Delete the rows of locks that were not taken for this long: 1s to 24h [default: 10m]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_COLLECT_AFTER")]
     pub collect_after: Option<String>,

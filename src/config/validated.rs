@@ -9,7 +9,7 @@ use super::addresses::{HostPort, Listen, StoreUrl};
 use super::admin::{self, Admin};
 use super::error::{ConfigError, WrongValue};
 use super::http::{self, Http};
-use super::limits;
+use super::limits::{self, HistoryLimits};
 use super::mode::Mode;
 use super::parse::{LISTEN, choice, parse_listen, parse_network, state_dir};
 use super::pooling::Pooling;
@@ -122,8 +122,8 @@ pub struct Config {
     pub failover_candidates: Vec<ServerAddress>,
     /// Which commits are fenced.
     pub fenced_commit: FencedCommit,
-    /// Holds that have ended and are remembered; 0: none.
-    pub history: usize,
+    /// Holds that have ended: how many are remembered, and written into the table.
+    pub history: HistoryLimits,
     /// Rows of locks that were not taken for this long are deleted.
     pub collect_after: Duration,
     /// Where incarnations of this proxy prove that they live; `None`: nowhere.
@@ -443,6 +443,8 @@ mod tests {
         ] {
             is_refused(change, key, fix);
         }
+        let rows = Raw { history: Some(9), history_rows: Some(1), ..raw() };
+        is_refused(rows, "history_rows", "100");
     }
 
     #[test]

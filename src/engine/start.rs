@@ -7,6 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::handle::Engine;
 use super::housekeeping::audit::audit;
 use super::housekeeping::gc::collect;
+use super::housekeeping::history::write_history;
 use super::housekeeping::sweep::sweep;
 use super::io::gatekeeper::{self, Gates};
 use super::lease::keeper::Keeper;
@@ -55,6 +56,7 @@ pub fn start(setup: Setup) -> std::io::Result<(Engine, Gates, Threads)> {
             let (service, engine) = build(&access, engine_lease, native, sessions);
             tokio::spawn(sweep(Arc::clone(&access), engine.clone(), native));
             tokio::spawn(collect(Arc::clone(&access), engine.clone(), collect_after));
+            tokio::spawn(write_history(Arc::clone(&access), engine.clone()));
             tokio::spawn(audit(access, engine.clone(), ttl));
             let _ = handle_in.send((engine, gates));
             // A task of its own: each wake of what the runtime blocks on writes to its eventfd.

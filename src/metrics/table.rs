@@ -325,6 +325,14 @@ metrics! {
         "rows_collected_total",
         "Rows of long unused locks that this proxy deleted."
     );
+    pub history_failures: IntCounter = counter(
+        "history_failures_total",
+        "Failed attempts to write into the table lock_history; the rows wait in memory."
+    );
+    pub history_lost: IntCounter = counter(
+        "history_lost_total",
+        "Holds that the table lock_history lacks: they were forgotten before they could be written."
+    );
 }
 
 impl Metrics {

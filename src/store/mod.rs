@@ -12,6 +12,7 @@ pub mod epoch;
 pub mod facts;
 pub mod fence;
 pub mod gates;
+pub mod history;
 pub mod identity;
 pub mod meta;
 pub mod overview;

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::connection::{StoreConnection, StoreError};
+use super::history::history_table;
 use super::identity::ident_expression;
 use crate::types::Flavour;
 
@@ -35,7 +36,7 @@ pub fn upgrades(schema: &str) -> Vec<String> {
         format!("ALTER TABLE `{schema}`.{table} ADD COLUMN {column} {definition}")
     };
     let last = format!("UPDATE `{schema}`.meta SET ver={VERSION} WHERE id=1 AND ver<{VERSION}");
-    ADDED.iter().map(add).chain([last]).collect()
+    ADDED.iter().map(add).chain([history_table(schema), last]).collect()
 }
 
 /// The definitions of such columns, for the text that creates a table.
@@ -146,6 +147,7 @@ fn tables(schema: &str) -> Vec<String> {
              who VARCHAR(255) NOT NULL,\n  \
              since DATETIME(3) NOT NULL COMMENT 'UTC, for display only'\n) ENGINE=InnoDB"
         ),
+        history_table(schema),
     ]
 }
 
@@ -195,5 +197,17 @@ impl StoreConnection {
             }
         }
         Ok(done)
+    }
+
+    /// Creates the only table that a schema of this version may lack: no lock depends on it.
+    pub async fn complete(&mut self, schema: &str) -> Result<Installed, StoreError> {
+        let there = format!("SELECT 1 FROM `{schema}`.lock_history LIMIT 0");
+        match self.query(there, 1).await {
+            Ok(_) => Ok(Installed::Nothing),
+            Err(StoreError::Refused { code: 1146, .. }) => {
+                self.execute(history_table(schema)).await.map(|_| Installed::Upgraded)
+            }
+            Err(e) => Err(e),
+        }
     }
 }

@@ -117,8 +117,8 @@ fn the_printed_rights_are_enough(server: &Server) {
     let (code, said) = printed.check();
     assert_eq!(code, Some(0), "{said}");
     assert!(!said.contains("MISSING") && !warns(&said), "{said}");
-    let a = printed.start(&["--lease", "3s"]);
-    let b = printed.start(&["--lease", "3s"]);
+    let options = ["--lease", "3s", "--history-rows", "9"];
+    let (a, b) = (printed.start(&options), printed.start(&options));
     assert!(!a.log().contains("WARN"), "{}", a.log());
     // From session to session, over both proxies, and shown at the server meanwhile.
     let (mut holder, mut waiter) = (Session::at(a.port), Session::at(b.port));
@@ -128,6 +128,8 @@ fn the_printed_rights_are_enough(server: &Server) {
     holder.unlock("k");
     waiter.gets_it();
     waiter.unlock("k");
+    let past = format!("SELECT COUNT(*) FROM {}.lock_history", printed.schema);
+    eventually("both are in the table", || (server.root().column(&past) == ["2"]).then_some(()));
     // From a dead proxy, whose session the server works for until it is told to stop.
     let client = Person::create(server, &printed.schema, &[]);
     let of_client = Account { user: client.name.clone(), password: "pw".into(), ..account() };

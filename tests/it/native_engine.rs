@@ -116,7 +116,7 @@ impl Tables {
             home: parking_lot::Mutex::default(),
             metrics: Arc::clone(&metrics),
             stuck: Arc::default(),
-            history: History::new("here", || 100),
+            history: History::in_memory(100),
             shares: false,
         });
         let sessions: HashMap<BackendId, EventSender> =

@@ -2,5 +2,6 @@
 
 pub(in crate::engine) mod audit;
 pub(in crate::engine) mod gc;
+pub(in crate::engine) mod history;
 pub(in crate::engine) mod orphans;
 pub(in crate::engine) mod sweep;

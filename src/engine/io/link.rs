@@ -112,7 +112,7 @@ impl StoreAccess {
             home: Mutex::default(),
             metrics: Arc::new(Metrics::new(None).expect("metrics")),
             stuck: Arc::default(),
-            history: History::new("127.0.0.1:9", || 100),
+            history: History::in_memory(100),
         }
     }
 

@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn a_hold_is_shown_until_it_ends_and_measured_if_that_was_seen() {
         let metrics = Arc::new(Metrics::new(None).expect("metrics"));
-        let history = History::new("127.0.0.1:9", || 10);
+        let history = History::in_memory(10);
         let holds = SeenHolds::new(Arc::clone(&metrics), Arc::clone(&history));
         let who =
             WaitingSession { conn: ConnectionId(7), backend: None, owner: b"app@host"[..].into() };

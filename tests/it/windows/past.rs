@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::json;
 use crate::admin::Desk;
 use crate::cli::text;
+use crate::launch::run;
 use crate::proxy::fresh_schema;
 use crate::script::Server;
 use crate::session::Session;
@@ -14,6 +15,8 @@ on_both! {
     the_last_holders_of_a_lock_are_shown_in_every_mode
     a_lock_that_was_taken_away_says_so
     no_more_holds_are_remembered_than_the_setting_says
+    holds_are_written_into_a_table_where_that_is_wanted
+    a_history_that_cannot_be_written_stops_nobody
 }
 
 /// Name, connection and end of each hold that is remembered, the one that ended last first.
@@ -98,4 +101,75 @@ fn no_more_holds_are_remembered_than_the_setting_says(server: &Server) {
     let output = desk.ask(&["history"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output).contains("set history = 4000"), "{}", text(&output));
+}
+
+/// Rows of the table, the oldest first.
+fn written(server: &Server, desk: &Desk) -> Vec<String> {
+    let table = format!("{}.lock_history", desk.proxy.schema);
+    let columns = "name,token>0,proxy,connection_id,owner,taken_utc<=ended_utc,ended_by";
+    let fields = columns.split(',').collect::<Vec<_>>().join(",' ',");
+    server.root().column(&format!("SELECT CONCAT({fields}) FROM {table} ORDER BY id"))
+}
+
+fn holds_are_written_into_a_table_where_that_is_wanted(server: &Server) {
+    for mode in ["coexist", "durable"] {
+        let desk = Desk::with(server, "history_rows = 3\n", &["--mode", mode]);
+        let old = "(name,token,proxy,connection_id,owner,taken_utc,ended_utc,ended_by) \
+                   SELECT 'old',1,'p',1,'o',UTC_TIMESTAMP(),UTC_TIMESTAMP(),'released' FROM";
+        let table = format!("{}.lock_history", desk.proxy.schema);
+        let three = "(SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3) t";
+        assert_eq!(server.root().run(&format!("INSERT INTO {table} {old} {three}")).error(), None);
+        let name = fresh_schema().replace("lockstead_t", "h");
+        let mut session = Session::at(desk.proxy.port);
+        let id = session.id();
+        session.lock(&name);
+        drop(session);
+        let listen = format!("127.0.0.1:{}", desk.proxy.port);
+        let rows = eventually("it is written, in place of the oldest", || {
+            let rows = written(server, &desk);
+            (rows.len() == 3 && rows[2].starts_with(&name)).then_some(rows)
+        });
+        assert!(rows[2].ends_with(" 1 client"), "{mode}: {rows:?}");
+        assert!(rows[2].starts_with(&format!("{name} 1 {listen} {id} root@")), "{mode}: {rows:?}");
+        // A hold that ends with the proxy is written, too.
+        let mut last = Session::at(desk.proxy.port);
+        last.lock("last");
+        desk.proxy.signal("TERM");
+        eventually("it is written at the proxy's end", || {
+            let rows = written(server, &desk);
+            rows.last().is_some_and(|row| row.starts_with("last ")).then_some(())
+        });
+    }
+}
+
+fn a_history_that_cannot_be_written_stops_nobody(server: &Server) {
+    let desk = Desk::with(server, "history_rows = 1000\n", &[]);
+    let table = format!("{}.lock_history", desk.proxy.schema);
+    server.root().run(&format!("DROP TABLE {table}"));
+    let mut session = Session::at(desk.proxy.port);
+    session.lock("a");
+    session.unlock("a");
+    eventually("the log says so", || {
+        let log = desk.proxy.log();
+        (log.contains("the history of locks cannot be written") && log.contains("lock_history"))
+            .then_some(())
+    });
+    session.lock("b");
+    session.unlock("b");
+    eventually("it is tried again", || {
+        (desk.proxy.metric("lockstead_history_failures_total") > 1.5).then_some(())
+    });
+    let log = desk.proxy.log();
+    assert_eq!(log.matches("the history of locks cannot be written").count(), 1, "{log}");
+    assert!(log.contains("run `lockstead schema install`"), "{log}");
+    // An installation adds the table, and what was remembered is written.
+    let store = format!("{}{}", server.url, desk.proxy.schema);
+    let backend = format!("127.0.0.1:{}", server.port);
+    let added = run(&["schema", "install", "--backend", &backend, "--store", &store]);
+    assert!(text(&added).contains("upgraded"), "{}", text(&added));
+    eventually("both are written", || (written(server, &desk).len() == 2).then_some(()));
+    eventually("the log says so, too", || {
+        desk.proxy.log().contains("the history of locks is written again").then_some(())
+    });
+    assert!(desk.proxy.metric("lockstead_history_lost_total") < 0.5);
 }

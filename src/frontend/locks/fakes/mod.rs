@@ -96,7 +96,7 @@ impl Stage {
             observer: None,
             shapes: <_>::default(),
             digests: <_>::default(),
-            seen: SeenLocks::new(&metrics, History::new("127.0.0.1:9", || 0)),
+            seen: SeenLocks::new(&metrics, History::in_memory(0)),
             commands: Context::command_counters(&metrics),
             lines: <_>::default(),
             shared: None,
