@@ -23,7 +23,7 @@ fuzz_target!(|data: &[u8]| {
 fn greeting(packet: &[u8], offered: Capabilities) {
     let Some(greeting) = Greeting::parse(packet) else { return };
     let mut packet = packet.to_vec();
-    greeting.offer(&mut packet, offered);
+    greeting.offer(&mut packet, offered).expect("the packet that it was parsed from");
     let again = Greeting::parse(&packet).expect("a greeting still");
     assert_eq!((again.nonce, again.plugin), (greeting.nonce, greeting.plugin));
     assert_eq!(again.capabilities.0 as u32, offered.0 as u32);
