@@ -35,15 +35,15 @@ b prepare sel : INSERT INTO t SELECT CONNECTION_ID(), v + ? FROM t WHERE id = CO
 b: DO 1
 b execute sel 1
 b execute ins 7
-b prepare upd : UPDATE t SET v = v + 10, id = @@pseudo_thread_id WHERE id = CONNECTION_ID() AND v = ?
+b prepare upd : UPDATE t SET v = v + 1000000, id = @@pseudo_thread_id WHERE id = CONNECTION_ID() AND v = ?
 b execute upd 7
 b prepare found : SELECT id, v FROM t WHERE id = CONNECTION_ID() AND v > ? ORDER BY v
 b execute found 0
-= <b> | 5; <b> | 6; <b> | 17
+= <b> | 5; <b> | 6; <b> | 1000007
 b: SELECT RELEASE_LOCK('$N.none')
 = NULL
 b execute found 5
-= <b> | 6; <b> | 17
+= <b> | 6; <b> | 1000007
 b prepare del : DELETE FROM t WHERE id = CONNECTION_ID()
 b execute del
 b execute found 0
