@@ -46,7 +46,7 @@ pub(crate) fn outlive(broken: Broken) -> Result<(), Broken> {
 impl Holder {
     pub(crate) fn new(all: &Clients, number: usize, seed: u64) -> Self {
         let random = StdRng::seed_from_u64(seed ^ (number as u64) << 32);
-        Self { all: all.clone(), random, busy: number % BUSY == 0 }
+        Self { all: all.clone(), random, busy: number.is_multiple_of(BUSY) }
     }
 
     fn is_over(&self) -> bool {
