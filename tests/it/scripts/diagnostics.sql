@@ -109,6 +109,8 @@ a: SELECT @n, @r
 a: SELECT GET_LOCK('$N$REP(a,200)',0)
 a: GET DIAGNOSTICS CONDITION 1 @e = MYSQL_ERRNO, @m = MESSAGE_TEXT
 a: SELECT @e, @m
+# A session that has moved finds no warning by GET DIAGNOSTICS (docs/pooling.md).
+@end shuffled mariadb
 a: SELECT GET_LOCK('$Nk',0)
 a: GET DIAGNOSTICS @n = NUMBER, @r = ROW_COUNT
 a: SELECT @n, @r
@@ -151,7 +153,6 @@ a: SELECT @@warning_count
 a: INSERT INTO t (v) VALUES (7)
 a prepare i : SELECT GET_LOCK(?,?)
 a: SELECT ROW_COUNT()
-@end shuffled mariadb
 # Inside routines that ask.
 a: CREATE PROCEDURE counts() BEGIN SELECT ROW_COUNT(), FOUND_ROWS(); END
 a: INSERT INTO t (v) VALUES (8)
