@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::backtrace::{Backtrace, BacktraceStatus};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
@@ -10,16 +10,10 @@ use std::task::Poll;
 use std::thread;
 
 thread_local! {
+    /// Whether the code that runs now is part of a contained task. Set at each poll, so it must be cheap.
+    static CONTAINED: Cell<bool> = const { Cell::new(false) };
     /// What the last panic in a contained task has said, and where.
-    static SAID: RefCell<PanicWords> = const { RefCell::new(PanicWords::Uncontained) };
-}
-
-/// What is known of panics of the code that runs now.
-enum PanicWords {
-    /// Nobody catches them.
-    Uncontained,
-    /// The task says its own, with what it was.
-    Contained(Option<String>),
+    static SAID: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
 /// From here on panics are lines of the log. Those of a contained task are left to who runs it.
@@ -30,14 +24,9 @@ pub fn log_all() {
         if backtrace.status() == BacktraceStatus::Captured {
             words = format!("{words}\n{backtrace}");
         }
-        let contained = SAID.with_borrow_mut(|said| match said {
-            PanicWords::Contained(last) => {
-                *last = Some(words.clone());
-                true
-            }
-            PanicWords::Uncontained => false,
-        });
-        if !contained {
+        if CONTAINED.get() {
+            SAID.set(Some(words));
+        } else {
             let thread = thread::current();
             let thread = thread.name().unwrap_or_default();
             tracing::error!(thread, what = words, "a part of the proxy has panicked");
@@ -49,20 +38,20 @@ pub fn log_all() {
 pub async fn contained<F: Future>(task: F) -> Result<F::Output, String> {
     let mut task = pin!(task);
     poll_fn(|cx| {
-        let outer = SAID.replace(PanicWords::Contained(None));
+        let outer = CONTAINED.replace(true);
         let polled = catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(cx)));
-        let said = SAID.replace(outer);
+        CONTAINED.set(outer);
         match polled {
             Ok(poll) => poll.map(Ok),
-            Err(payload) => Poll::Ready(Err(words(said, &*payload))),
+            Err(payload) => Poll::Ready(Err(words(&*payload))),
         }
     })
     .await
 }
 
 /// What a panic was, with its place if that was noted.
-fn words(said: PanicWords, payload: &(dyn Any + Send)) -> String {
-    if let PanicWords::Contained(Some(words)) = said {
+fn words(payload: &(dyn Any + Send)) -> String {
+    if let Some(words) = SAID.take() {
         return words;
     }
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
