@@ -128,8 +128,6 @@ impl Flavour {
 pub enum LearnPasswords {
     /// The passwords themselves: connections can be opened even after a server's restart.
     Clear,
-    /// Only hashes: as long as the server has not forgotten its own.
-    Hash,
     /// Nothing.
     Off,
 }

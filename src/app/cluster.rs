@@ -20,7 +20,7 @@ use crate::backend::own::{Credentials, Guard};
 use crate::backend::reach::Reach;
 use crate::backend::spares::Spares;
 use crate::config::plan::ClusterPlan;
-use crate::config::{Config, Mode, OnFailover, OnLeaseLost};
+use crate::config::{Config, Mode, OnFailover};
 use crate::engine::handle::Engine;
 use crate::engine::handle::FindSessions;
 use crate::engine::io::link::StoreAccess;
@@ -369,7 +369,6 @@ async fn granting(
     let (engine, gates, threads) = start::start(Setup {
         access,
         ttl: config.lease,
-        suspends: config.on_lease_lost == OnLeaseLost::Suspend,
         addr: history.proxy().to_string(),
         fresh: readiness.installed == Installed::Created,
         native: config.mode == Mode::Coexist,

@@ -101,7 +101,7 @@ impl GivenSecrets {
                 Some(false) => GivenChange::Changed,
                 None => GivenChange::New,
             };
-            self.vault.keep_password(user, password, true, refused)?;
+            self.vault.keep_password(user, password, refused)?;
             let account = GivenAccount { standing: GivenStanding::Unproven, told: false };
             self.accounts.insert(user.to_vec(), account);
             changes.push((name.clone(), change));

@@ -96,9 +96,8 @@ impl LearnedSecrets {
         let mut vault = self.vault.lock();
         let kept = match proven {
             Proven::Clear(password) => {
-                let in_clear = self.policy == LearnPasswords::Clear || password.is_empty();
                 self.reluctant.lock().remove(user);
-                vault.keep_password(user, password, in_clear, &|e| self.unlocked.note(&e))
+                vault.keep_password(user, password, &|e| self.unlocked.note(&e))
             }
             Proven::Hashed(scheme, hash) => self.keep_hash(&mut vault, user, *scheme, hash),
             Proven::Answered(shown) => match vault.get(user).and_then(|known| shown.hash(&known)) {
@@ -192,10 +191,7 @@ impl LearnedSecrets {
             return true;
         }
         let vault = self.vault.lock();
-        vault.get(user).is_some_and(|known| {
-            let enough = self.policy == LearnPasswords::Hash || known.clear().is_some();
-            enough && shown.hash(&known).is_some()
-        })
+        vault.get(user).is_some_and(|known| known.clear().is_some() && shown.hash(&known).is_some())
     }
 
     /// A client of this account left because it was asked for its password. Its next login is not to
@@ -305,20 +301,17 @@ mod tests {
     }
 
     #[test]
-    fn a_password_opens_by_both_plugins_and_is_kept_only_if_told() {
-        for policy in [LearnPasswords::Clear, LearnPasswords::Hash] {
-            let secrets = secrets(policy);
-            assert!(secrets.learn(NAME, &clear(PASSWORD)));
-            for scheme in Scheme::ALL {
-                assert_opens(&secrets, scheme);
-                assert!(secrets.needs_no_more(NAME, &answered(scheme, PASSWORD)));
-                assert!(!secrets.needs_no_more(NAME, &answered(scheme, "another")));
-            }
-            let kept = secrets.clear_for(NAME).map(|p| p.to_vec());
-            assert_eq!(kept.is_some(), policy == LearnPasswords::Clear);
-            secrets.refused(NAME, secrets.source(NAME).expect("known"));
-            assert!(!secrets.knows(NAME) && secrets.clear_for(NAME).is_none());
+    fn a_password_opens_by_both_plugins() {
+        let secrets = secrets(LearnPasswords::Clear);
+        assert!(secrets.learn(NAME, &clear(PASSWORD)));
+        for scheme in Scheme::ALL {
+            assert_opens(&secrets, scheme);
+            assert!(secrets.needs_no_more(NAME, &answered(scheme, PASSWORD)));
+            assert!(!secrets.needs_no_more(NAME, &answered(scheme, "another")));
         }
+        assert!(secrets.clear_for(NAME).is_some());
+        secrets.refused(NAME, secrets.source(NAME).expect("known"));
+        assert!(!secrets.knows(NAME) && secrets.clear_for(NAME).is_none());
     }
 
     #[test]
@@ -357,7 +350,7 @@ mod tests {
 
     #[test]
     fn no_password_is_something_to_know_too() {
-        let secrets = secrets(LearnPasswords::Hash);
+        let secrets = secrets(LearnPasswords::Clear);
         assert!(secrets.learn(NAME, &clear("")));
         for scheme in Scheme::ALL {
             assert_eq!(secrets.proof_for(NAME, scheme.plugin(), NONCE), Some(Vec::new()));

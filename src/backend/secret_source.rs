@@ -152,7 +152,7 @@ impl LearnedSecrets {
         if vault.get(user).is_some_and(|known| known.clear() == Some(password)) {
             return;
         }
-        let kept = vault.keep_password(user, password, true, &|e| self.note_unlocked(&e));
+        let kept = vault.keep_password(user, password, &|e| self.note_unlocked(&e));
         if let Err(e) = kept {
             tracing::debug!(error = %e, "a given password is not kept");
         }
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_given_password_counts_from_the_login_that_shows_it() {
-        for policy in [LearnPasswords::Clear, LearnPasswords::Hash, LearnPasswords::Off] {
+        for policy in [LearnPasswords::Clear, LearnPasswords::Off] {
             let (secrets, wrong) = secrets(policy);
             assert_eq!(give(&secrets, &[user("tulip")]), [GivenChange::New]);
             assert!(secrets.concerns(NAME) && !secrets.knows(NAME));
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn a_password_that_was_kept_because_it_was_given_goes_with_its_entry() {
-        for policy in [LearnPasswords::Clear, LearnPasswords::Hash, LearnPasswords::Off] {
+        for policy in [LearnPasswords::Clear, LearnPasswords::Off] {
             let (secrets, _) = secrets(policy);
             give(&secrets, &[user("tulip")]);
             secrets.learn(NAME, &answered("tulip"));

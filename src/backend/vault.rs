@@ -161,19 +161,17 @@ impl Vault {
         self.get(user)
     }
 
-    /// Keeps a password's hashes in place of what was known; itself too, if it is to be kept `in_clear`.
+    /// Keeps a password and its hashes in place of what was known. Of a very long one, the hashes alone.
     pub(super) fn keep_password(
         &mut self,
         user: &[u8],
         password: &[u8],
-        in_clear: bool,
         refused: Refused<'_>,
     ) -> io::Result<()> {
         let native = Scheme::Native;
         let verifier = native.hash(&native.hash(password));
         let (account, bytes) = self.fresh(user, (native, &verifier), refused)?;
-        if in_clear
-            && password.len() <= LONGEST
+        if password.len() <= LONGEST
             && let Some(room) = bytes.get_mut(..password.len())
         {
             room.copy_from_slice(password);
@@ -288,10 +286,10 @@ mod tests {
         let mut vault = Vault::default();
         let name = |n: usize| format!("u{n}").into_bytes();
         for n in 0..MOST {
-            vault.keep_password(&name(n), &name(n), true, &unlocked).expect("memory");
+            vault.keep_password(&name(n), &name(n), &unlocked).expect("memory");
         }
         assert!(vault.used(&name(0)).is_some());
-        vault.keep_password(&name(MOST), b"secret", true, &unlocked).expect("memory");
+        vault.keep_password(&name(MOST), b"secret", &unlocked).expect("memory");
         assert!(vault.get(&name(0)).is_some());
         assert!(vault.get(&name(1)).is_none());
         assert_eq!(vault.accounts.len(), MOST);
@@ -306,11 +304,11 @@ mod tests {
             let kept = vault.keep_hash(name.as_bytes(), native, None, &verifier, &unlocked);
             kept.expect("memory");
         };
-        vault.keep_password(NAME, b"secret", true, &unlocked).expect("memory");
+        vault.keep_password(NAME, b"secret", &unlocked).expect("memory");
         read(&mut vault, "read".to_owned());
         for n in 0..2 * MOST {
             let name = format!("nobody{n}").into_bytes();
-            vault.keep_password(&name, b"", true, &unlocked).expect("memory");
+            vault.keep_password(&name, b"", &unlocked).expect("memory");
         }
         assert!(vault.get(NAME).is_some() && vault.get(b"read").is_some());
         for n in 0..2 * MOST {
@@ -319,7 +317,7 @@ mod tests {
         assert!(vault.get(NAME).is_some() && vault.accounts.len() == MOST);
         for n in 0..MOST {
             let name = format!("u{n}").into_bytes();
-            vault.keep_password(&name, &name, true, &unlocked).expect("memory");
+            vault.keep_password(&name, &name, &unlocked).expect("memory");
         }
         read(&mut vault, "one more".to_owned());
         assert!(vault.get(b"one more").is_none() && vault.get(b"u1").is_some());
@@ -329,7 +327,7 @@ mod tests {
     fn another_password_leaves_nothing_of_the_one_before() {
         let mut vault = Vault::default();
         let native = Scheme::Native;
-        vault.keep_password(NAME, b"secret", true, &unlocked).expect("memory");
+        vault.keep_password(NAME, b"secret", &unlocked).expect("memory");
         let hash = native.hash(b"secret");
         vault.keep_hash(NAME, native, Some(&hash), &native.hash(&hash), &unlocked).expect("known");
         assert_eq!(
@@ -350,7 +348,7 @@ mod tests {
         let mut vault = Vault::default();
         for (length, clear) in [(LONGEST, true), (LONGEST + 1, false)] {
             let password = vec![b'x'; length];
-            vault.keep_password(NAME, &password, true, &unlocked).expect("memory");
+            vault.keep_password(NAME, &password, &unlocked).expect("memory");
             let known = vault.get(NAME).expect("hashes");
             assert_eq!(known.clear().is_some(), clear);
             let hash = Scheme::CachingSha2.hash(&password);

@@ -23,11 +23,13 @@ mod top;
 use std::io::{Write, stdout};
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::cli::print::print_line;
 use crate::cli::serve::ServeArgs;
 use crate::cli::settings_args::SettingsArgs;
+use crate::config::refuse_flags;
 
 /// A MySQL proxy that turns GET_LOCK() into durable rows.
 ///
@@ -89,6 +91,11 @@ pub fn run() -> ExitCode {
         Ok(cli) => cli,
         // --help and --version are such, too.
         Err(e) => {
+            if e.kind() == ErrorKind::UnknownArgument
+                && let Err(gone) = refuse_flags(std::env::args())
+            {
+                return process::usage(&gone);
+            }
             let printed = e.print().and_then(|()| stdout().flush());
             let code = printed.map_or_else(|lost| print::give_up(&lost), |()| e.exit_code());
             return ExitCode::from(u8::try_from(code).unwrap_or(1));

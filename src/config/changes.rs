@@ -121,7 +121,6 @@ impl Config {
             metrics_locks: old.metrics_locks,
             admin: old.admin,
             lease: old.lease,
-            on_lease_lost: old.on_lease_lost,
             on_failover: old.on_failover,
             collect_after: old.collect_after,
             state_dir: old.state_dir,
@@ -242,7 +241,6 @@ mod tests {
         admin_listen = '127.0.0.1:2'
         admin_accounts = '/accounts'
         lease = '9s'
-        on_lease_lost = 'close'
         on_failover = 'adopt'
         collect_after = '1m'
         state_dir = '/state'
@@ -271,19 +269,19 @@ mod tests {
     fn differences_are_listed_once_with_their_listener() {
         assert_eq!(over(TWO, TWO).1, [""; 0]);
         let new = format!("login_timeout = '1s'\n{TWO}");
-        let new = new.replace("name = 'shop'", "name = 'shop'\nfast_path = false");
+        let new = new.replace("name = 'shop'", "name = 'shop'\nbackend_proxy_protocol = true");
         let new = new.replace("127.0.0.1:2'", "127.0.0.1:2'\ntls = 'off'");
         let (settings, changes) = over(&new, TWO);
         assert_eq!(
             changes,
             [
                 "login_timeout: 1s, was 10s",
-                "shop: fast_path: false, was true",
+                "shop: backend_proxy_protocol: true, was false",
                 "shop: listener 127.0.0.1:2: tls: off, was prefer",
             ]
         );
-        let fast: Vec<_> = settings.iter().map(|config| config.fast_path).collect();
-        assert_eq!(fast, [false, false, true]);
+        let told: Vec<_> = settings.iter().map(|config| config.backend_proxy_protocol).collect();
+        assert_eq!(told, [true, true, false]);
     }
 
     #[test]

@@ -85,7 +85,6 @@ keys! {
     admin_listen: Process, AtStart;
     admin_accounts: Process, AtStart;
     lease: Cluster, AtStart;
-    on_lease_lost: Cluster, AtStart;
     on_failover: Cluster, AtStart;
     failover_candidates: Cluster, OnReload;
     fenced_commit: Cluster, OnReload;
@@ -105,7 +104,6 @@ keys! {
     switchover_hold: Cluster, OnReload;
     login_timeout: Process, OnReload;
     drain_timeout: Process, OnReload;
-    fast_path: Cluster, OnReload;
     tls: Listener, OnReload;
     tls_cert: Listener, OnReload;
     tls_key: Listener, OnReload;
@@ -125,7 +123,6 @@ keys! {
     backend_lifetime: Listener, AtStart;
     learn_passwords: Listener, AtStart;
     login_check_ttl: Listener, OnReload;
-    on_backend_loss: Listener, OnReload;
     handover: Listener, OnReload;
     compression: Listener, OnReload;
     backend_compression: Cluster, OnReload;

@@ -12,6 +12,7 @@ mod parse;
 pub mod plan;
 mod pooling;
 mod raw;
+mod retired;
 mod role;
 mod servers;
 mod shown;
@@ -27,11 +28,10 @@ pub use http::Http;
 pub use limits::{HistoryLimits, default_connections, files_for};
 pub use mode::Mode;
 pub use plan::{ClusterPlan, Plan};
-pub use pooling::{Handover, OnLoss, Pooling, PoolingMode};
+pub use pooling::{Handover, Pooling, PoolingMode};
 pub use raw::Raw;
+pub use retired::refuse_flags;
 pub use role::ListenerRole;
 pub use servers::ServerAddress;
 pub use users::GivenUser;
-pub use validated::{
-    Config, FencedCommit, LogFormat, OnFailover, OnLeaseLost, OnStoreError, Unsupported,
-};
+pub use validated::{Config, FencedCommit, LogFormat, OnFailover, OnStoreError, Unsupported};

@@ -13,6 +13,7 @@ use super::keys::{ConfigKey, Owner};
 use super::parse::{LISTEN, state_dir};
 use super::pooling::Pooling;
 use super::raw::{Raw, RawFile};
+use super::retired;
 use super::role::ListenerRole;
 use super::users::{self, GivenUser};
 use super::validated::Config;
@@ -48,6 +49,7 @@ impl ClusterPlan {
 impl Plan {
     /// Reads the file, if any, puts what flags and environment say over it, and validates.
     pub fn load(file: Option<&Path>, over: Raw) -> Result<Self, ConfigError> {
+        retired::refuse_variables(|name| std::env::var_os(name).is_some())?;
         let (mut raw, source) = match file {
             Some(path) => Raw::read(path)?,
             None => (Raw::default(), RawFile::default()),
@@ -289,7 +291,8 @@ fn text(table: &mut Table, key: &str) -> Result<String, String> {
 fn read(table: Table, owner: Owner, above: &Raw) -> Result<Raw, String> {
     if let Some(key) = table.keys().find(|key| !ConfigKey::names_of(owner).any(|name| name == *key))
     {
-        return Err(format!("{key} does not belong here"));
+        let why = retired::advice(key).unwrap_or("does not belong here");
+        return Err(format!("{key} {why}"));
     }
     let mut all = above.clone();
     all.put_over(Raw::of_table(table)?);
@@ -307,6 +310,18 @@ mod tests {
         let plan = Plan::load(Some(&path), Raw::default());
         std::fs::remove_file(&path).expect("remove");
         plan.map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn a_setting_that_is_gone_is_refused_with_what_to_do() {
+        let whole = "backend = 'db:3306'\nstore = 'mysql://l:tulip@db/locks'\n";
+        let said = load(&format!("{whole}fast_path = true\n")).expect_err("it is gone");
+        assert!(said.contains(":3: `fast_path`: is gone: bare lock calls"), "{said}");
+        let of_table = TWO.replace("lease = \"10s\"", "on_lease_lost = \"close\"");
+        let said = load(&of_table).expect_err("it is gone");
+        assert!(said.contains("is gone: sessions with locks"), "{said}");
+        let said = load(&format!("{whole}fast_paths = true\n")).expect_err("there is none");
+        assert!(said.contains("unknown field `fast_paths`"), "{said}");
     }
 
     const TWO: &str = r#"

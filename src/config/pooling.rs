@@ -18,15 +18,6 @@ pub enum PoolingMode {
     Transaction,
 }
 
-/// What happens to a session whose connection to the server ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnLoss {
-    /// It goes on with another one, and its client gets an error if a statement or a transaction was under way.
-    Error,
-    /// It ends, as without a pool.
-    Disconnect,
-}
-
 /// How a connection gets the state of a session that had another one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handover {
@@ -57,8 +48,6 @@ pub struct Pooling {
     pub learn: LearnPasswords,
     /// How long a login counts for others like it, which the server is then not asked about.
     pub login_check_ttl: Duration,
-    /// What happens to a session whose connection ends.
-    pub on_loss: OnLoss,
     /// How a connection gets a session's state.
     pub handover: Handover,
 }
@@ -95,16 +84,7 @@ impl Pooling {
                 "\"transaction\" cannot be used with backend_compression: give \"off\"".to_owned(),
             ));
         }
-        let policies = [
-            ("clear", LearnPasswords::Clear),
-            ("hash", LearnPasswords::Hash),
-            ("off", LearnPasswords::Off),
-        ];
-        let learn = choice(raw.learn_passwords.as_deref(), &policies);
-        let learn = learn.map_err(|e| ("learn_passwords", e))?;
-        let losses = [("error", OnLoss::Error), ("disconnect", OnLoss::Disconnect)];
-        let on_loss = choice(raw.on_backend_loss.as_deref(), &losses);
-        let on_loss = on_loss.map_err(|e| ("on_backend_loss", e))?;
+        let learn = learn_passwords(raw).map_err(|e| ("learn_passwords", e))?;
         let handovers = [("reset", Handover::Reset), ("delta", Handover::Delta)];
         let handover = choice(raw.handover.as_deref(), &handovers);
         let handover = handover.map_err(|e| ("handover", e))?;
@@ -132,7 +112,6 @@ impl Pooling {
                     Duration::ZERO,
                     most,
                 )?,
-                on_loss,
                 handover,
                 lifetime: time(
                     "backend_lifetime",
@@ -162,6 +141,14 @@ impl Pooling {
     }
 }
 
+fn learn_passwords(raw: &Raw) -> Result<LearnPasswords, String> {
+    let given = raw.learn_passwords.as_deref();
+    if given == Some("hash") {
+        return Err("\"hash\" is gone: give \"clear\", whose passwords open connections after a restart of the server too, or \"off\"".to_owned());
+    }
+    choice(given, &[("clear", LearnPasswords::Clear), ("off", LearnPasswords::Off)])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,7 +173,7 @@ mod tests {
             Raw { pool_size: Some(0), ..durable() },
             Raw { pool_wait: Some("5".into()), ..durable() },
             Raw { login_check_ttl: Some("2h".into()), ..durable() },
-            Raw { on_backend_loss: Some("retry".into()), ..durable() },
+            Raw { learn_passwords: Some("hash".into()), ..durable() },
             Raw { handover: Some("none".into()), ..durable() },
         ] {
             assert!(Pooling::read(&wrong).is_err(), "{wrong:?}");

@@ -9,6 +9,7 @@ use toml::Table;
 use zeroize::Zeroizing;
 
 use super::error::ConfigError;
+use super::retired;
 
 /// Every key, as text or number; absent keys take their default in [`super::Config`].
 ///
@@ -80,10 +81,6 @@ pub struct Raw {
     /// Time that a dead proxy's locks stay held: 1s to 1h [default: 30s]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_LEASE")]
     pub lease: Option<String>,
-    /// Sessions with locks whose lease could not be renewed: hold them back until it is ("suspend"),
-    /// or close them ("close") [default: suspend]
-    #[arg(long, value_name = "DECISION", env = "LOCKSTEAD_ON_LEASE_LOST")]
-    pub on_lease_lost: Option<String>,
     /// If another server became the primary: carry the locks there ("reclaim"), or wait for an operator
     /// ("adopt") [default: reclaim]
     #[arg(long, value_name = "DECISION", env = "LOCKSTEAD_ON_FAILOVER")]
@@ -145,9 +142,6 @@ pub struct Raw {
     /// Time for running statements to end at shutdown [default: 30s]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_DRAIN_TIMEOUT")]
     pub drain_timeout: Option<String>,
-    /// Answer bare lock calls without a round trip to the session's server [default: true]
-    #[arg(long, value_name = "BOOL", env = "LOCKSTEAD_FAST_PATH")]
-    pub fast_path: Option<bool>,
     /// TLS for clients: "prefer", "require" or "off" [default: prefer]
     #[arg(long, value_name = "WHEN", env = "LOCKSTEAD_TLS")]
     pub tls: Option<String>,
@@ -202,17 +196,13 @@ pub struct Raw {
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_BACKEND_LIFETIME")]
     pub backend_lifetime: Option<String>,
     /// With pooling: what to keep of clients' passwords in memory, to open connections for their accounts: all
-    /// ("clear"), hashes ("hash") or nothing ("off") [default: clear]
+    /// ("clear") or nothing ("off") [default: clear]
     #[arg(long, value_name = "WHAT", env = "LOCKSTEAD_LEARN_PASSWORDS")]
     pub learn_passwords: Option<String>,
     /// With pooling: how long a login that the server has accepted counts for others like it, which are then let in
     /// without asking the server; 0s: each login is asked about [default: 10s]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_LOGIN_CHECK_TTL")]
     pub login_check_ttl: Option<String>,
-    /// With pooling: what happens to a session whose connection ends: it goes on, with an error if a statement or a
-    /// transaction was under way ("error"), or ends ("disconnect") [default: error]
-    #[arg(long, value_name = "WHAT", env = "LOCKSTEAD_ON_BACKEND_LOSS")]
-    pub on_backend_loss: Option<String>,
     /// With pooling: how a connection gets the state of a session that had another one before: it is reset and gets all
     /// of the state ("reset"), or gets what differs from the last session's ("delta") [default: reset]
     #[arg(long, value_name = "HOW", env = "LOCKSTEAD_HANDOVER")]
@@ -314,7 +304,8 @@ impl Raw {
             let line = before.matches('\n').count();
             let key = text.lines().nth(line).and_then(|l| l.split_once('=')).map_or("", |(k, _)| k);
             // Not the line itself, nor a value: it may have the password.
-            let message = match e.message() {
+            let retired = retired::advice(key.trim());
+            let message = match retired.unwrap_or(e.message()) {
                 quoting if quoting.contains("://") || key.trim() == "users" => {
                     "a value of a wrong type"
                 }

@@ -58,7 +58,7 @@ mod tests {
             ("store", "mysql://u:***@h:3306/db"),
             ("listen", "127.0.0.1:6033"),
             ("collect_after", "10m"),
-            ("fast_path", "true"),
+            ("create_schema", "false"),
             ("backend_tls_key", ""),
             ("max_connections", "0"),
         ] {

@@ -59,15 +59,6 @@ pub enum Unsupported {
     Native,
 }
 
-/// What is done with sessions that hold locks when the lease could not be renewed in time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnLeaseLost {
-    /// They are held back until it is renewed.
-    Suspend,
-    /// They are closed.
-    Close,
-}
-
 /// What is done when another server is the primary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnFailover {
@@ -114,8 +105,6 @@ pub struct Config {
     pub admin: Admin,
     /// Length of the lease.
     pub lease: Duration,
-    /// What is done with sessions that hold locks when it could not be renewed in time.
-    pub on_lease_lost: OnLeaseLost,
     /// What is done when another server is the primary.
     pub on_failover: OnFailover,
     /// Servers that must have executed a grant or a renewal before it counts. The writer is none of them.
@@ -148,8 +137,6 @@ pub struct Config {
     pub login_timeout: Duration,
     /// Time for running statements to end at shutdown.
     pub drain_timeout: Duration,
-    /// Answer bare lock calls without a round trip to the session's server.
-    pub fast_path: bool,
     /// TLS with clients.
     pub tls: ClientTls,
     /// TLS with the server.
@@ -172,8 +159,6 @@ const UNSUPPORTED: [(&str, Unsupported); 2] =
     [("refuse", Unsupported::Refuse), ("native", Unsupported::Native)];
 const STORE_ERRORS: [(&str, OnStoreError); 2] =
     [("native", OnStoreError::Native), ("error", OnStoreError::Error)];
-const LOSSES: [(&str, OnLeaseLost); 2] =
-    [("suspend", OnLeaseLost::Suspend), ("close", OnLeaseLost::Close)];
 const FAILOVERS: [(&str, OnFailover); 2] =
     [("reclaim", OnFailover::Reclaim), ("adopt", OnFailover::Adopt)];
 const FENCES: [(&str, FencedCommit); 3] =
@@ -264,7 +249,6 @@ impl Config {
             history: limits.history,
             admin,
             lease: limits.lease,
-            on_lease_lost: on_lease_lost(raw.on_lease_lost.as_deref()).map_err(refused)?,
             on_failover: on_failover(raw.on_failover.as_deref()).map_err(refused)?,
             failover_candidates,
             fenced_commit: fenced_commit(raw.fenced_commit.as_deref()).map_err(refused)?,
@@ -280,7 +264,6 @@ impl Config {
             connect_timeout: limits.connect_timeout,
             login_timeout: limits.login_timeout,
             drain_timeout: limits.drain_timeout,
-            fast_path: raw.fast_path.unwrap_or(true),
             tls,
             backend_tls,
             compression: raw.compression.unwrap_or(true),
@@ -323,10 +306,6 @@ fn log_format(given: Option<&str>) -> Result<LogFormat, WrongValue> {
 
 fn fenced_commit(given: Option<&str>) -> Result<FencedCommit, WrongValue> {
     choose("fenced_commit", given, &FENCES)
-}
-
-fn on_lease_lost(given: Option<&str>) -> Result<OnLeaseLost, WrongValue> {
-    choose("on_lease_lost", given, &LOSSES)
 }
 
 fn on_failover(given: Option<&str>) -> Result<OnFailover, WrongValue> {
@@ -414,7 +393,6 @@ mod tests {
             (Raw { store: None, ..raw() }, "store", "mysql://"),
             (Raw { mode: Some("watch".into()), ..raw() }, "mode", "observe"),
             (Raw { unsupported: Some("pass".into()), ..raw() }, "unsupported", "native"),
-            (Raw { on_lease_lost: Some("wait".into()), ..raw() }, "on_lease_lost", "close"),
             (Raw { on_failover: Some("wait".into()), ..raw() }, "on_failover", "adopt"),
             (Raw { log_format: Some("xml".into()), ..raw() }, "log_format", "json"),
         ];

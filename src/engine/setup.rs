@@ -14,8 +14,6 @@ pub struct Setup {
     pub access: Arc<StoreAccess>,
     /// The lease's length.
     pub ttl: Duration,
-    /// Whether sessions that hold locks are suspended at the deadline, before they are closed.
-    pub suspends: bool,
     /// Where the proxy listens, shown in the tables.
     pub addr: String,
     /// The schema was created by this process just now.

@@ -40,7 +40,7 @@ pub fn none() -> (Engine, Gates) {
 /// Starts engine and keeper. The handle works at once; nothing is granted before the keeper has
 /// registered and, where needed, waited.
 pub fn start(setup: Setup) -> std::io::Result<(Engine, Gates, Threads)> {
-    let lease = Arc::new(Lease::new(setup.suspends));
+    let lease = Arc::new(Lease::default());
     let (events_in, events) = mpsc::unbounded_channel();
     let (handle_in, handle) = std::sync::mpsc::channel();
     let access = Arc::clone(&setup.access);

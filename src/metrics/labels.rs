@@ -117,7 +117,7 @@ pub(super) const PINNED: &[&str] = &[
 
 /// Why a session ends with its shared connection: the label `reason`.
 pub(super) const LOST: &[&str] =
-    &["answering", "client", "configured", "in_doubt", "killed", "pinned", "unproved"];
+    &["answering", "client", "in_doubt", "killed", "pinned", "unproved"];
 
 #[cfg(test)]
 mod tests {

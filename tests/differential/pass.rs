@@ -83,8 +83,7 @@ impl Pass {
 
     fn settings(self) -> &'static [&'static str] {
         match self {
-            Self::Plain | Self::OverZlib => &[],
-            Self::OverTls => &["--fast-path", "false"],
+            Self::Plain | Self::OverZlib | Self::OverTls => &[],
             Self::OverBoth => &["--backend-compression", "zlib"],
             Self::Observed => &["--mode", "observe"],
             Self::Coexist => &["--mode", "coexist"],

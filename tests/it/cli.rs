@@ -161,6 +161,8 @@ fn a_wrong_setting_is_refused_by_its_line_before_a_socket_opens() {
         ("max_connections = 2000000", "max_connections", "0 to"),
         ("log_format = \"xml\"", "log_format", "json"),
         ("http = \"here\"", "http", "127.0.0.1:"),
+        ("fast_path = true", "fast_path", "is gone: bare lock calls"),
+        ("learn_passwords = \"hash\"", "learn_passwords", "\"clear\""),
     ] {
         let file = File::create(&format!("# settings\n{good}{line}\n"));
         for command in ["serve", "check"] {
@@ -173,6 +175,18 @@ fn a_wrong_setting_is_refused_by_its_line_before_a_socket_opens() {
     }
     let nobody = server.accept().expect_err("a connection was made");
     assert_eq!(nobody.kind(), ErrorKind::WouldBlock);
+}
+
+#[test]
+fn a_flag_or_variable_that_is_gone_is_refused_with_what_to_do() {
+    let said = refused(&["--on-lease-lost", "close"], 2);
+    assert!(said.contains("`on_lease_lost`: is gone: ") && said.contains("Delete"), "{said}");
+    let mut check = program(&["check", "--backend", "127.0.0.1:1"]);
+    check.env("LOCKSTEAD_ON_BACKEND_LOSS", "error");
+    let output = check.output().expect("it runs");
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output);
+    assert!(said.contains("`on_backend_loss`: is gone: "), "{said}");
 }
 
 #[test]

@@ -134,7 +134,6 @@ impl Tables {
             native,
             outlives: false,
             reclaims: false,
-            suspends: true,
             sessions: Some(find),
             state: None,
         })

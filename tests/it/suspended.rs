@@ -16,7 +16,6 @@ use crate::wire::Shape;
 on_both! {
     a_primary_that_hangs_costs_no_session_its_locks
     a_proxy_cut_off_alone_loses_its_locks_to_another
-    sessions_are_closed_at_the_deadline_if_that_is_set
     sessions_are_closed_when_no_renewal_succeeds_for_long
     an_answer_under_way_reaches_a_suspended_client
     a_wait_of_a_suspended_session_is_answered_when_it_goes_on
@@ -141,23 +140,6 @@ fn a_proxy_cut_off_alone_loses_its_locks_to_another(server: &Server) {
     assert_eq!(next.value("SELECT GET_LOCK('k', 0)").as_deref(), Some("0"), "still the waiter's");
     let entries = root.column(&format!("SELECT entry FROM {table}"));
     assert!(entries.is_empty(), "written without the lock: {entries:?}");
-}
-
-fn sessions_are_closed_at_the_deadline_if_that_is_set(server: &Server) {
-    let own = OwnServer::start(flavour_of(server), &[]);
-    let proxy = Proxy::start(&own.server.url, &[LEASE[0], LEASE[1], "--on-lease-lost", "close"]);
-    let mut holder = Session::at(proxy.port);
-    holder.lock("k");
-    own.signal("STOP");
-    let words = holder.last_words().expect("a reason").message;
-    assert!(String::from_utf8_lossy(&words).contains("lost its lease"), "{words:?}");
-    assert!(!proxy.log().contains("are suspended"), "{}", proxy.log());
-    own.signal("CONT");
-    let mut next = Session::at(proxy.port);
-    eventually("the proxy grants again", || {
-        let sql = "SELECT GET_LOCK('k', 1)";
-        (next.value(sql).as_deref() == Some("1")).then_some(())
-    });
 }
 
 fn sessions_are_closed_when_no_renewal_succeeds_for_long(server: &Server) {

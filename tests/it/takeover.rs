@@ -311,17 +311,18 @@ fn a_grant_gets_no_answer_when_its_lease_is_over(server: &Server) {
     let b = Proxy::start(&server.url, &LEASE);
     let links = [(); 2].map(|()| Link::start(server.port, Ipv4Addr::LOCALHOST));
     let [backend, store] = &links;
-    let extra = [&LEASE[..], &["--fast-path", "false"]].concat();
     let a = Launched::start(
         &format!("127.0.0.1:{}", backend.port()),
         &format!("mysql://root:rootpw@127.0.0.1:{}/{}", store.port(), b.schema),
-        &extra,
+        &LEASE,
     );
     let mut root = server.root();
     let mut late = Session::at(a.port);
     let mut waiter = Session::at(b.port);
     late.run("SELECT GET_LOCK('before', 600)");
     late.unlock("before");
+    // The server got its last statement so long ago that it is asked for the next answer.
+    late.run("DO SLEEP(0.6)");
     backend.mute();
     let before = statements_of(&mut root, late.id());
     late.send("SELECT GET_LOCK('k', 600)");

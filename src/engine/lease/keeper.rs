@@ -79,11 +79,10 @@ impl Keeper {
         lease: Arc<Lease>,
         events: mpsc::UnboundedSender<LeaseEvent>,
     ) -> Self {
-        let Setup { access, ttl, addr, fresh, native, outlives, reclaims, state, suspends, .. } =
-            setup;
+        let Setup { access, ttl, addr, fresh, native, outlives, reclaims, state, .. } = setup;
         let terms = Terms { ttl };
         let metrics = Arc::clone(&access.metrics);
-        let suspension = Suspension::new(terms, suspends, Arc::clone(&lease), metrics);
+        let suspension = Suspension::new(terms, Arc::clone(&lease), metrics);
         let server = HomeServer::new(Arc::clone(&lease), Arc::clone(&access.metrics));
         Self {
             link: StoreLink::new(Arc::clone(&access)),
@@ -209,9 +208,6 @@ impl Keeper {
         if meta.epoch > now.epoch {
             return self.follow(now, meta).await;
         }
-        if self.is_too_late() {
-            return Ok(());
-        }
         let renewed = renewal.renewed && renewal.meta.epoch == now.epoch;
         let anyway = self.suspension.is_on() && mutants::on(Mutant::ResumeWithoutRenewal);
         if !renewed && !anyway {
@@ -222,9 +218,6 @@ impl Keeper {
         let mut now = Incarnation { versions: vec![new], ..now };
         self.incarnation = Some(now.clone());
         self.until_witnessed(now.id, now.epoch, new).await?;
-        if self.is_too_late() {
-            return Ok(());
-        }
         if restarted {
             // Before the locks count there. If it fails, the next beat does it again.
             self.incarnation = Some(now.clone());
@@ -244,15 +237,6 @@ impl Keeper {
             let _ = self.events.send(LeaseEvent::Asked(renewal.asked.clone()));
         }
         self.observe(&now, &renewal).await
-    }
-
-    /// Whether sessions may have closed themselves at the deadline: without suspensions there is no way back.
-    fn is_too_late(&mut self) -> bool {
-        let late = !self.suspension.is_allowed() && clock::now() >= self.lease.deadline();
-        if late {
-            self.stop_if_due();
-        }
-        late
     }
 
     /// Waits until the failover candidates have this version of the incarnation's row. Before, its renewal does not count.

@@ -15,8 +15,6 @@ use crate::metrics::Metrics;
 #[derive(Debug)]
 pub(in crate::engine) struct Suspension {
     terms: Terms,
-    /// Otherwise they are closed at the deadline.
-    allowed: bool,
     since: Option<Duration>,
     /// When a reading was sent that found the lease not revoked.
     proven: Duration,
@@ -26,21 +24,11 @@ pub(in crate::engine) struct Suspension {
 
 impl Suspension {
     /// No session is suspended.
-    pub(in crate::engine) fn new(
-        terms: Terms,
-        allowed: bool,
-        lease: Arc<Lease>,
-        metrics: Arc<Metrics>,
-    ) -> Self {
-        Self { terms, allowed, since: None, proven: Duration::ZERO, lease, metrics }
+    pub(in crate::engine) fn new(terms: Terms, lease: Arc<Lease>, metrics: Arc<Metrics>) -> Self {
+        Self { terms, since: None, proven: Duration::ZERO, lease, metrics }
     }
 
-    /// Whether sessions are suspended at the deadline.
-    pub(in crate::engine) fn is_allowed(&self) -> bool {
-        self.allowed
-    }
-
-    /// Whether they are now.
+    /// Whether sessions are suspended now.
     pub(in crate::engine) fn is_on(&self) -> bool {
         self.since.is_some()
     }
@@ -60,7 +48,7 @@ impl Suspension {
             return false;
         }
         // On another server, in another epoch, or where a candidate lacks renewals, no later one can prove anything.
-        if !self.allowed || self.lease.obstacle().is_some() {
+        if self.lease.obstacle().is_some() {
             return true;
         }
         if self.since.is_none() {
@@ -108,11 +96,11 @@ mod tests {
     use super::*;
     use crate::types::ProxyId;
 
-    fn suspension(allowed: bool) -> (Suspension, Arc<Lease>) {
-        let lease = Arc::new(Lease::new(allowed));
+    fn suspension() -> (Suspension, Arc<Lease>) {
+        let lease = Arc::new(Lease::default());
         let metrics = Arc::new(Metrics::new(None).expect("metrics"));
         let terms = Terms { ttl: Duration::from_secs(30) };
-        (Suspension::new(terms, allowed, Arc::clone(&lease), metrics), lease)
+        (Suspension::new(terms, Arc::clone(&lease), metrics), lease)
     }
 
     /// The last renewal was sent so long ago.
@@ -124,7 +112,7 @@ mod tests {
 
     #[test]
     fn sessions_are_suspended_at_the_deadline_and_go_on_after_a_renewal() {
-        let (mut suspension, lease) = suspension(true);
+        let (mut suspension, lease) = suspension();
         let (terms, long) = (suspension.terms, Duration::from_secs(31));
         renew(&lease, terms, Duration::ZERO);
         assert!(!suspension.judge() && !suspension.is_on() && lease.suspended_for().is_none());
@@ -143,7 +131,7 @@ mod tests {
 
     #[test]
     fn suspended_sessions_are_closed_in_the_end() {
-        let (mut suspension, lease) = suspension(true);
+        let (mut suspension, lease) = suspension();
         renew(&lease, suspension.terms, Duration::from_secs(31));
         assert!(!suspension.judge());
         suspension.since = Some(clock::now().saturating_sub(suspension.terms.suspension()));
@@ -154,14 +142,12 @@ mod tests {
     }
 
     #[test]
-    fn sessions_are_closed_at_the_deadline_if_that_is_set_or_another_server_answers() {
-        for (allowed, foreign) in [(false, None), (true, Some("another server".to_owned()))] {
-            let (mut suspension, lease) = suspension(allowed);
-            lease.set_obstacle(foreign);
-            renew(&lease, suspension.terms, Duration::ZERO);
-            assert!(!suspension.judge());
-            renew(&lease, suspension.terms, Duration::from_secs(31));
-            assert!(suspension.judge() && !suspension.is_on());
-        }
+    fn sessions_are_closed_at_the_deadline_if_another_server_answers() {
+        let (mut suspension, lease) = suspension();
+        lease.set_obstacle(Some("another server".to_owned()));
+        renew(&lease, suspension.terms, Duration::ZERO);
+        assert!(!suspension.judge());
+        renew(&lease, suspension.terms, Duration::from_secs(31));
+        assert!(suspension.judge() && !suspension.is_on());
     }
 }

@@ -51,8 +51,6 @@ pub struct Lease {
     server_protects: AtomicBool,
     /// Identity of the server where locks are kept.
     home: Mutex<Arc<str>>,
-    /// Past the deadline locks are suspended; otherwise they are lost then.
-    suspends: bool,
     /// Since when sessions are suspended, as the keeper has noticed; 0 while they are not.
     suspended: AtomicU64,
     /// The lease was renewed, or is over.
@@ -65,11 +63,6 @@ fn nanos(d: Duration) -> u64 {
 }
 
 impl Lease {
-    /// Of a proxy that `suspends` its sessions past the deadline.
-    pub(in crate::engine) fn new(suspends: bool) -> Self {
-        Self { suspends, ..Self::default() }
-    }
-
     /// What is known of locks granted to `proxy`. Called immediately before bytes of a lock-holding
     /// session are written to the server.
     pub fn standing(&self, proxy: ProxyId) -> Standing {
@@ -80,10 +73,8 @@ impl Lease {
             Standing::Over
         } else if nanos(clock::now()) < deadline {
             Standing::Certain
-        } else if self.suspends {
-            Standing::Suspended
         } else {
-            Standing::Over
+            Standing::Suspended
         }
     }
 
@@ -303,8 +294,7 @@ impl Lease {
 
     /// It is over.
     pub(crate) fn run_out(&self) {
-        let now = clock::now();
-        self.renewed(now, now, now);
+        self.end();
     }
 }
 
@@ -329,14 +319,14 @@ mod tests {
         lease.renewed(now, later, later);
         assert!(lease.allows_grants(me));
         lease.renewed(now, now, now);
-        assert!(!lease.vouches_for(me) && lease.standing(me) == Standing::Over);
+        assert!(!lease.vouches_for(me) && lease.standing(me) == Standing::Suspended);
     }
 
     #[tokio::test]
     async fn past_the_deadline_locks_are_suspended_until_the_lease_is_renewed_or_ended() {
         let (me, other) = (ProxyId(1), ProxyId(2));
         for renews in [true, false] {
-            let lease = Arc::new(Lease::new(true));
+            let lease = Arc::new(Lease::default());
             let now = clock::now();
             lease.renewed(now, now, now);
             lease.begin(me, Duration::ZERO);

@@ -109,7 +109,7 @@ impl Link {
         let Some(seat) = &self.seat else { return false };
         // If it is tied to the connection, it ends in any case, and a question might change what ties it.
         let tied = !seat.pins.is_empty() && !seat.may_take_diagnostics();
-        let in_doubt = self.guard.is_armed() && seat.if_lost.goes_on && !seat.is_known() && !tied;
+        let in_doubt = self.guard.is_armed() && !seat.is_known() && !tied;
         // A question might use up what the next transaction is to be.
         let waits = seat.state.characteristics.is_empty() || self.status.has(Status::IN_TRANS);
         in_doubt && waits && self.server.is_there() && self.is_between() && !self.client_ended

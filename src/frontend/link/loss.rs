@@ -60,13 +60,10 @@ impl Link {
     /// What the end of the connection means for the session, or why it ends as well.
     pub(crate) fn judge_loss(&mut self) -> Result<LostBackend, WhyEnds> {
         let (Some(seat), Some(conn)) = (&self.seat, self.server.backend().map(|b| b.id())) else {
-            return Err(WhyEnds::Configured);
+            return Err(WhyEnds::Unproved);
         };
         if seat.is_being_ended() {
             return Err(WhyEnds::Killed);
-        }
-        if !seat.if_lost.goes_on {
-            return Err(WhyEnds::Configured);
         }
         let mut owed: Vec<u8> = Vec::new();
         for response in self.pending.iter().filter(|p| p.recipient.is_client()) {
@@ -198,8 +195,7 @@ impl Link {
     /// Whether a session whose server has hung up can go on with another connection: it does nothing, and
     /// all of its state is known.
     pub(super) fn survives(&self) -> bool {
-        let Some(seat) = self.seat.as_ref().filter(|seat| seat.if_lost.goes_on && !seat.killed)
-        else {
+        let Some(seat) = self.seat.as_ref().filter(|seat| !seat.killed) else {
             return false;
         };
         let mut pins = seat.pins;

@@ -30,7 +30,6 @@ pub(crate) fn may_answer_alone(cx: &CallContext<'_>, by_ok: bool) -> bool {
     let shaped = by_ok || cx.view.settings() == AnswerSettings::Usual;
     !late
         && shaped
-        && cx.context.config.fast_path
         && cx.server.status_is_plain()
         && !cx.capabilities().has(Capabilities::OPTIONAL_METADATA)
         && !cx.capabilities().has(Capabilities::MARIADB_CACHE_METADATA)

@@ -33,8 +33,6 @@ impl Loss {
 pub(crate) enum WhyEnds {
     /// Somebody has ended the connection to end the session.
     Killed,
-    /// `on_backend_loss` says so.
-    Configured,
     /// The client has a part of an answer, or may not be told an error in place of one.
     Answering,
     /// The client has left, or has sent a part of a command.
@@ -52,7 +50,6 @@ impl WhyEnds {
     pub(crate) fn label(self) -> &'static str {
         match self {
             Self::Killed => "killed",
-            Self::Configured => "configured",
             Self::Answering => "answering",
             Self::Client => "client",
             Self::Pinned => "pinned",
@@ -80,8 +77,6 @@ impl BegunAnswer {
 /// What is known of a session for the case that its connection ends.
 #[derive(Debug, Default)]
 pub(crate) struct IfLost {
-    /// It goes on then.
-    pub goes_on: bool,
     /// Pins and doubts before the command under way, if it is the only one.
     pub before: Option<(Pins, Doubts)>,
     /// The command under way is undone with its transaction.

@@ -155,8 +155,6 @@ pub(crate) struct SeatOf {
     pub current: CurrentBackend,
     /// Asks the session for its connection.
     pub nudge: Arc<dyn Fn() + Send + Sync>,
-    /// The session goes on if its connection ends.
-    pub goes_on: bool,
     pub handover: Handover,
     pub metrics: Arc<Metrics>,
 }
@@ -166,7 +164,7 @@ impl Seat {
     pub(crate) fn new(of: SeatOf) -> Self {
         let SeatOf { pool, key, flavour, dialect, collation, tracks, .. } = of;
         let SeatOf { secrets, programs, audits, state, current, nudge, .. } = of;
-        let SeatOf { goes_on, handover, metrics, .. } = of;
+        let SeatOf { handover, metrics, .. } = of;
         let mut pins = Pins::default();
         if !secrets.opens_for(&key.user) {
             pins.add(Pin::Auth);
@@ -210,7 +208,7 @@ impl Seat {
             renewals: 0,
             makes_way: false,
             results: LastResults::default(),
-            if_lost: IfLost { goes_on, ..IfLost::default() },
+            if_lost: IfLost::default(),
             foreign: false,
             denied: false,
             borrows_role: false,

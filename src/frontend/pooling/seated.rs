@@ -6,7 +6,6 @@ use super::seat::{Seat, SeatOf};
 use crate::backend::connection::Backend;
 use crate::backend::pool::PoolKey;
 use crate::backend::session_state::SessionState;
-use crate::config::OnLoss;
 use crate::engine::handle::{EventSender, SessionEvent};
 use crate::engine::shared::current_backend::CurrentBackend;
 use crate::frontend::shared::context::{Context, Shared};
@@ -96,7 +95,6 @@ fn seat(account: LoginAccount, shared: &Shared, at: SeatedAt<'_>) -> Seat {
         current: current.clone(),
         nudge,
         handover: context.config.pooling.handover,
-        goes_on: context.config.pooling.on_loss == OnLoss::Error,
         metrics: Arc::clone(&context.metrics),
     })
 }

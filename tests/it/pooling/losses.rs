@@ -24,7 +24,6 @@ on_both! {
     no_call_is_answered_after_a_release
     a_get_lock_that_ends_with_an_error_takes_no_lock
     an_insert_id_does_not_go_back_with_a_lost_connection
-    a_session_may_end_with_its_connection
     rows_that_a_restart_has_lost_end_their_sessions
 }
 
@@ -277,10 +276,10 @@ fn no_call_is_answered_after_a_release(server: &Server) {
 fn a_get_lock_that_ends_with_an_error_takes_no_lock(server: &Server) {
     let suited = Suited::to(server);
     let link = Link::to(suited.server().port);
-    // The server is asked for each answer.
-    let (proxy, tenant) = through(&link, &suited, 2, &["--fast-path", "false"]);
+    let (proxy, tenant) = through(&link, &suited, 2, &[]);
     let mut session = Session::of(proxy.port, &tenant.account);
-    let prepared = prepare(&mut session, "SELECT GET_LOCK('k', 0)");
+    // In braces: the server is asked for the answer.
+    let prepared = prepare(&mut session, "SELECT {fn GET_LOCK('k', 0)}");
     for transaction in [false, true] {
         for executes in [false, true] {
             for held in [false, true] {
@@ -296,7 +295,7 @@ fn a_get_lock_that_ends_with_an_error_takes_no_lock(server: &Server) {
                 let response = if executes {
                     session.client.execute(prepared, &Execute::default())
                 } else {
-                    session.client.query(b"SELECT GET_LOCK('k', 0)")
+                    session.client.query(b"SELECT {fn GET_LOCK('k', 0)}")
                 };
                 assert!(link.has_lost_it(), "{case}");
                 let expected = if transaction { rolled_back() } else { unknown() };
@@ -372,15 +371,6 @@ fn an_insert_id_does_not_go_back_with_a_lost_connection(server: &Server) {
     assert!((ground.proxy.metric(in_doubt) - 1.0).abs() < 0.5);
     let line = "a session ends with its connection to the server";
     assert_eq!(ground.proxy.log().matches(line).count(), 1);
-}
-
-fn a_session_may_end_with_its_connection(server: &Server) {
-    let ground = Ground::new(server, 2, &["--on-backend-loss", "disconnect", "--idle-keep", "1h"]);
-    let mut session = ground.session();
-    session.lock("k");
-    ground.kill_connections();
-    assert_eq!(session.client.query(b"SELECT 7").end, End::Closed);
-    eventually("its lock is free", || ground.session().is_free("k").then_some(()));
 }
 
 /// As a server may that does not write each commit to its disk.

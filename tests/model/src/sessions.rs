@@ -110,7 +110,7 @@ fn holds(m: &Model, s: &State, session: usize) -> bool {
 }
 
 /// `SessionEvent::Fence` comes, or the session finds that the incarnation is over: `LockOwner::abandon`.
-/// With `on_lease_lost = "close"` the deadline is enough. Otherwise it stays, suspended.
+/// Past the deadline alone it stays, suspended.
 pub(crate) fn session_fenced(_: &Model, s: &State, session: usize) -> Option<State> {
     let it = at(s, session)?;
     let holds =
