@@ -22,8 +22,6 @@ pub(super) enum AdminCommand {
     Proxies,
     /// `SHOW DEADLOCKS`
     Deadlocks,
-    /// `SHOW DIGESTS`
-    Digests,
     /// `SHOW LEASE`
     Lease,
     /// `SHOW BACKENDS`
@@ -112,7 +110,7 @@ pub(super) enum ClientQuery {
 }
 
 /// The commands, and what they are for.
-pub(super) const HELP: [(&str, &str); 23] = [
+pub(super) const HELP: [(&str, &str); 22] = [
     ("SHOW LOCKS [LIKE 'pattern']", "held locks of all proxies"),
     ("SHOW HISTORY [LIKE 'pattern']", "the last locks that sessions of this proxy have had"),
     ("SHOW WAITERS", "sessions of this proxy that wait for a lock"),
@@ -120,10 +118,6 @@ pub(super) const HELP: [(&str, &str); 23] = [
     ("SHOW POOL", "connections that sessions of this proxy share, by account"),
     ("SHOW PROXIES", "all proxies that share the lock tables"),
     ("SHOW DEADLOCKS", "the last deadlocks that this proxy has ended, with their circles"),
-    (
-        "SHOW DIGESTS",
-        "statements with lock calls by shape, if `digests` is set: calls, answers, times",
-    ),
     ("SHOW LEASE", "whether this proxy may grant locks, and how long its own remain certain"),
     ("SHOW BACKENDS", "servers, which of them is the writer, and lock tables"),
     ("SHOW SWITCHOVER", "whether statements wait for a planned switch, and what is still open"),
@@ -174,7 +168,6 @@ pub(super) fn parse(text: &str) -> Result<AdminCommand, String> {
         ["SHOW", "PROXIES"] => AdminCommand::Proxies,
         ["SHOW", "DEADLOCKS"] => AdminCommand::Deadlocks,
         ["SHOW", "POOL"] => AdminCommand::Pool,
-        ["SHOW", "DIGESTS"] => AdminCommand::Digests,
         ["SHOW", "LEASE"] => AdminCommand::Lease,
         ["SHOW", "BACKENDS"] => AdminCommand::Backends,
         ["SHOW", "SWITCHOVER"] => AdminCommand::Switchover,

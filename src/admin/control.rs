@@ -13,7 +13,6 @@ use crate::backend::pool::Pool;
 use crate::backend::reach::Reach;
 use crate::config::SettingChange;
 use crate::engine::handle::Engine;
-use crate::frontend::shared::digests::Digests;
 use crate::frontend::shared::live_config::InForce;
 use crate::frontend::shared::registry::Registry;
 use crate::frontend::shared::seen_locks::SeenLocks;
@@ -35,8 +34,6 @@ pub struct ClusterView {
     pub metrics: Arc<Metrics>,
     /// Whether its server can be reached.
     pub reach: Reach,
-    /// Statements with lock calls, counted by shape.
-    pub digests: Digests,
     /// What is shown of the locks of sessions.
     pub seen: SeenLocks,
     /// Statements wait while a switchover is prepared.
@@ -95,7 +92,6 @@ impl Control {
             AdminCommand::Pool => self.pool(),
             AdminCommand::Proxies => self.proxies().await?,
             AdminCommand::Deadlocks => self.deadlocks().await,
-            AdminCommand::Digests => self.digests()?,
             AdminCommand::Lease => self.lease(),
             AdminCommand::Backends => self.backends(),
             AdminCommand::Config => self.config(),

@@ -3,12 +3,10 @@
 use std::time::Duration;
 
 use super::control::{ClusterView, Control};
-use super::reply::failed;
 use super::table::{AdminTable, Cell, ColumnKind, MOST, SEEN};
 use crate::clock;
 use crate::engine::handle::Engine;
 use crate::engine::shared::reign::{Failover, FailoverMode};
-use crate::frontend::shared::digests::Digest;
 use crate::metrics::Metrics;
 use crate::protocol::reply::ErrorReply;
 use crate::store::overview::ProxyInfo;
@@ -89,51 +87,6 @@ impl Control {
             }
         }
         AdminTable { columns: COLUMNS, cut: false, old: None, rows }
-    }
-
-    /// Shapes of statements with lock calls, that with the most time first; NULL stands for all
-    /// shapes beyond the setting.
-    pub fn digests(&self) -> Result<AdminTable, ErrorReply> {
-        const COLUMNS: &[(&str, ColumnKind)] = &[
-            ("cluster", ColumnKind::Text),
-            ("statement", ColumnKind::Text),
-            ("calls", ColumnKind::Number),
-            ("one", ColumnKind::Number),
-            ("zero", ColumnKind::Number),
-            ("null", ColumnKind::Number),
-            ("not_covered", ColumnKind::Number),
-            ("total_seconds", ColumnKind::Fraction),
-            ("longest_seconds", ColumnKind::Fraction),
-            ("last_utc", ColumnKind::Text),
-        ];
-        if self.clusters.iter().all(|cluster| cluster.in_force.config().digests == 0) {
-            let how = "digests are off: set digests = 200 in the configuration, then reload";
-            return Err(failed(how.to_owned()));
-        }
-        let of = |cluster: &ClusterView| {
-            let name = Cell::text(cluster.name.as_deref());
-            let row = |(shape, digest): (Option<String>, Digest)| {
-                vec![
-                    name.clone(),
-                    Cell::text(shape),
-                    Cell::Number(digest.calls),
-                    Cell::Number(digest.one),
-                    Cell::Number(digest.zero),
-                    Cell::Number(digest.null),
-                    Cell::Number(digest.uncovered),
-                    Cell::Seconds(digest.time.as_secs_f64()),
-                    Cell::Seconds(digest.longest.as_secs_f64()),
-                    Cell::Text(humantime::format_rfc3339_millis(digest.last).to_string()),
-                ]
-            };
-            cluster.digests.shown().into_iter().map(row).collect::<Vec<_>>()
-        };
-        Ok(AdminTable {
-            columns: COLUMNS,
-            cut: false,
-            old: None,
-            rows: self.clusters.iter().flat_map(of).collect(),
-        })
     }
 
     /// Whether this proxy may grant locks, and for how long its own are certain.

@@ -29,7 +29,6 @@ use crate::engine::shared::history::History;
 use crate::engine::start;
 use crate::frontend::session::close::LAST_MOMENT;
 use crate::frontend::shared::context::{Context, Shared};
-use crate::frontend::shared::digests::Digests;
 use crate::frontend::shared::live_config::InForce;
 use crate::frontend::shared::registry::Registry;
 use crate::frontend::shared::seen_locks::SeenLocks;
@@ -158,7 +157,6 @@ impl RunningCluster {
             gates,
             observer,
             shapes: Shapes::default(),
-            digests: Digests::default(),
             seen: SeenLocks::new(&metrics, history),
             lines: Arc::default(),
             commands: Context::command_counters(&metrics),
@@ -232,16 +230,7 @@ impl RunningCluster {
     /// The view of it for administrators.
     pub(super) fn for_admin(&self) -> admin::ClusterView {
         let Context {
-            metrics,
-            engine,
-            observer,
-            in_force,
-            cluster,
-            reach,
-            digests,
-            seen,
-            switchover,
-            ..
+            metrics, engine, observer, in_force, cluster, reach, seen, switchover, ..
         } = &self.own;
         admin::ClusterView {
             name: cluster.clone(),
@@ -249,7 +238,6 @@ impl RunningCluster {
             engine: Some(engine.clone()).filter(|_| observer.is_none()),
             metrics: Arc::clone(metrics),
             reach: reach.clone(),
-            digests: digests.clone(),
             seen: seen.clone(),
             switchover: switchover.clone(),
             pools: self.contexts().filter_map(pool_of).collect(),

@@ -74,9 +74,6 @@ pub(super) enum Ask {
     /// Show the last deadlocks that the proxy has ended
     #[command(after_help = HELP)]
     Deadlocks(AdminSocketArgs),
-    /// Show statements with lock calls by shape: calls, answers, times
-    #[command(after_help = HELP)]
-    Digests(AdminSocketArgs),
     /// Show whether the proxy may grant locks, and how long its own remain certain
     #[command(after_help = HELP)]
     Lease(AdminSocketArgs),
@@ -154,7 +151,6 @@ impl Ask {
             Self::Pool(place) => ("SHOW POOL".to_owned(), place),
             Self::Proxies(place) => ("SHOW PROXIES".to_owned(), place),
             Self::Deadlocks(place) => ("SHOW DEADLOCKS".to_owned(), place),
-            Self::Digests(place) => ("SHOW DIGESTS".to_owned(), place),
             Self::Lease(place) => ("SHOW LEASE".to_owned(), place),
             Self::Release { name, token, cluster, place } => {
                 let token = token.map(|token| format!(" TOKEN {token}")).unwrap_or_default();

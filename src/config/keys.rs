@@ -80,7 +80,6 @@ keys! {
     http_tls_cert: Process, AtStart;
     http_tls_key: Process, AtStart;
     metrics_locks: Process, AtStart;
-    digests: Process, OnReload;
     admin: Process, AtStart;
     admin_listen: Process, AtStart;
     admin_accounts: Process, AtStart;

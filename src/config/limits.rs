@@ -37,7 +37,6 @@ pub(super) struct Limits {
     pub(super) workers: usize,
     pub(super) max_connections: usize,
     pub(super) max_session_locks: usize,
-    pub(super) digests: usize,
     pub(super) history: HistoryLimits,
 }
 
@@ -74,7 +73,6 @@ pub(super) fn read(raw: &Raw) -> Result<Limits, WrongValue> {
             1,
             1_000_000,
         )?,
-        digests: number("digests", raw.digests.unwrap_or(0), 0, 10_000)?,
         history: history(raw)?,
     })
 }

@@ -66,9 +66,6 @@ pub struct Raw {
     /// Locks with their own metrics, with commas: names, and patterns with * [default: none]
     #[arg(long, value_name = "NAME", env = "LOCKSTEAD_METRICS_LOCKS")]
     pub metrics_locks: Option<OneOrMore>,
-    /// Shapes of statements with lock calls that SHOW DIGESTS counts, 0 to 10000; 0 is none [default: 0]
-    #[arg(long, value_name = "N", env = "LOCKSTEAD_DIGESTS")]
-    pub digests: Option<usize>,
     /// Socket for administrators, by default in the state directory: "auto", unix:PATH or "off" [default: auto]
     #[arg(long, value_name = "SOCKET", env = "LOCKSTEAD_ADMIN")]
     pub admin: Option<String>,

@@ -5,6 +5,10 @@ use super::error::ConfigError;
 /// Name, and what to do instead.
 const RETIRED: &[(&str, &str)] = &[
     (
+        "digests",
+        "is gone: delete the setting. `lockstead report` shows the statements of mode observe, `metrics_locks` counts single locks, and the server's performance_schema counts statements by shape",
+    ),
+    (
         "fast_path",
         "is gone: bare lock calls are always answered without a round trip to the session's server where that is right. Delete the setting",
     ),

@@ -99,8 +99,6 @@ pub struct Config {
     pub http: Option<Http>,
     /// Locks with metrics of their own: patterns of names.
     pub metrics_locks: Vec<String>,
-    /// Shapes of statements with lock calls that are counted; 0: none.
-    pub digests: usize,
     /// Where administrators connect.
     pub admin: Admin,
     /// Length of the lease.
@@ -245,7 +243,6 @@ impl Config {
             on_store_error: on_store_error(raw.on_store_error.as_deref()).map_err(refused)?,
             http,
             metrics_locks: raw.metrics_locks.map(|list| list.0).unwrap_or_default(),
-            digests: limits.digests,
             history: limits.history,
             admin,
             lease: limits.lease,
@@ -416,7 +413,6 @@ mod tests {
             (Raw { max_session_locks: Some(0), ..raw() }, "max_session_locks", "1"),
             (Raw { writer_wait: Some("2h".into()), ..raw() }, "writer_wait", "0s to 1h"),
             (Raw { switchover_hold: Some("2m".into()), ..raw() }, "switchover_hold", "100ms to 1m"),
-            (Raw { digests: Some(20_000), ..raw() }, "digests", "10000"),
             (Raw { history: Some(200_000), ..raw() }, "history", "100000"),
         ] {
             is_refused(change, key, fix);

@@ -14,7 +14,7 @@ use crate::protocol::reply::ErrorReply;
 const KEPT: Duration = Duration::from_secs(1);
 
 /// The tables that are shown, and the status made of them.
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 9] = [
     STATUS,
     "locks",
     "proxies",
@@ -22,7 +22,6 @@ const NAMES: [&str; 10] = [
     "sessions",
     "deadlocks",
     "history",
-    "digests",
     "lease",
     "backends",
 ];
@@ -82,7 +81,6 @@ impl Answers {
             "sessions" => Ok(control.sessions().await),
             "deadlocks" => Ok(control.deadlocks().await),
             "history" => control.history(None),
-            "digests" => control.digests(),
             "lease" => Ok(control.lease()),
             _ => Ok(control.backends()),
         }

@@ -11,7 +11,6 @@ mod checks;
 mod cli;
 mod coexist;
 mod deadlocks;
-mod digests;
 mod doctor;
 mod documented;
 mod endings;

@@ -13,7 +13,6 @@ use crate::clock;
 use crate::engine::handle::{Acquired, Look};
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::shared::context::Context;
-use crate::frontend::shared::digests::SHOWN;
 use crate::lock::codes;
 use crate::lock::function::Function;
 use crate::lock::held::{Release, Taken};
@@ -21,7 +20,6 @@ use crate::lock::name::{Key, Name};
 use crate::lock::timeout::Timeout;
 use crate::metrics::CallOutcome;
 use crate::protocol::reply::ErrorReply;
-use crate::sql::report::digest_text::normalise;
 use crate::store::identity::ident_expression;
 
 /// How long the client of a RELEASE_LOCK waits for its row.
@@ -71,8 +69,6 @@ pub(crate) async fn make_call(
     shown: &WaitStatement<'_>,
     given: Vec<Given>,
 ) -> Result<CallResult, CloseReason> {
-    // If that is to be known.
-    let began = (cx.context.config.digests > 0).then(clock::now);
     let function = shown.call.bare.function;
     let outcome = evaluate_call(cx, shown, given).await?;
     let label = match &outcome {
@@ -91,10 +87,7 @@ pub(crate) async fn make_call(
         CallResult::Unsupported => CallOutcome::Unsupported,
         CallResult::Error(_) => CallOutcome::Failed,
     };
-    let text = if shown.stand_in { cx.command.text() } else { shown.call.text };
-    let took = began.map(|began| clock::now().saturating_sub(began));
-    let shape = || normalise(text, cx.dialect(), SHOWN);
-    cx.context.count_call(function, label, took, shape);
+    cx.context.metrics.call(function, label);
     Ok(outcome)
 }
 

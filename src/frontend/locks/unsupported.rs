@@ -5,8 +5,7 @@ use super::call_context::CallContext;
 use crate::config::Unsupported;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::shared::context::Context;
-use crate::frontend::shared::digests::{DigestEvent, SHOWN};
-use crate::frontend::shared::shapes::News;
+use crate::frontend::shared::shapes::{News, SHOWN};
 use crate::frontend::state::identity::Identity;
 use crate::lock::codes;
 use crate::protocol::command::Command;
@@ -112,7 +111,6 @@ pub(crate) fn note_uncovered(
             "too many different statements are not covered: further ones are only counted"
         );
     }
-    context.count_digest(statement, DigestEvent::Uncovered);
 }
 
 #[cfg(test)]

@@ -27,8 +27,6 @@ pub(crate) struct Seen {
     pub reply: Vec<u8>,
     /// What is held back of the response until the rows of locks are written.
     pub held: Option<HeldBack>,
-    /// When the server came to it.
-    pub turn: Option<Instant>,
     /// The wait that begins then, if it may be one.
     planned: Option<(LockWaits, LockWait)>,
     /// The wait that has begun.
@@ -50,15 +48,7 @@ pub(crate) enum About {
 
 impl Seen {
     pub(crate) fn new(about: About) -> Self {
-        Self {
-            about,
-            sent: None,
-            reply: Vec::new(),
-            held: None,
-            turn: None,
-            planned: None,
-            wait: None,
-        }
+        Self { about, sent: None, reply: Vec::new(), held: None, planned: None, wait: None }
     }
 
     /// It may wait for a lock, as this wait.
@@ -68,7 +58,6 @@ impl Seen {
 
     /// The server has answered all commands before it.
     pub(crate) fn comes_next(&mut self) {
-        self.turn.get_or_insert_with(Instant::now);
         if let Some((waits, wait)) = self.planned.take() {
             self.wait = Some(waits.begin(wait));
         }

@@ -1,7 +1,6 @@
 //! The end of a run of a watched statement: its calls are counted as the proxy's own are.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use super::arguments::given;
 use super::pending_response::{About, Seen};
@@ -27,8 +26,6 @@ pub(crate) struct RunEnd {
     text: Arc<WatchedText>,
     outcome: CallOutcome,
     deadlock: bool,
-    /// When the server came to it, if that is known.
-    turn: Option<Instant>,
     wait: Option<WaitGuard>,
 }
 
@@ -38,12 +35,12 @@ impl RunEnd {
         let About::Run(text, values) = &seen.about else { return None };
         let (outcome, deadlock) = outcome(text, values, seen.outcome(ending), ending);
         let text = Arc::clone(text);
-        Some(Self { text, outcome, deadlock, turn: seen.turn, wait: seen.wait.take() })
+        Some(Self { text, outcome, deadlock, wait: seen.wait.take() })
     }
 
     /// Counts its calls. `instead`: what GET_LOCK has come to if the client gets another answer than the server's.
     pub(crate) fn count(self, context: &Context, instead: Option<CallOutcome>) {
-        let Self { text, outcome, deadlock, turn, wait } = self;
+        let Self { text, outcome, deadlock, wait } = self;
         drop(wait);
         if deadlock {
             context.metrics.deadlocks.with_label_values(&["server"]).inc();
@@ -53,9 +50,7 @@ impl RunEnd {
         }
         for call in &text.uses.calls {
             let instead = instead.filter(|_| call.function == Function::GetLock);
-            let shape = || text.statement.text.clone();
-            let took = turn.map(|turn| turn.elapsed());
-            context.count_call(call.function, instead.unwrap_or(outcome), took, shape);
+            context.metrics.call(call.function, instead.unwrap_or(outcome));
         }
     }
 }
@@ -115,7 +110,7 @@ mod tests {
         ] {
             let dialect = Dialect::of(Flavour::MySql);
             let by = By::Query { several: false };
-            let text = WatchedText::read_calls(sql.as_bytes(), dialect, by, false);
+            let text = WatchedText::read_calls(sql.as_bytes(), dialect, by);
             let text = text.ok().flatten().expect("it calls");
             assert_eq!(outcome(&text, &[], seen, ending), (expected, deadlock), "{sql} {ending:?}");
         }

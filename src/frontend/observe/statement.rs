@@ -61,12 +61,11 @@ impl WatchedText {
         Ok(Some(Self { statement: Arc::new(statement), uses }))
     }
 
-    /// The same, only for what it calls; and its shape, if that is counted.
+    /// Reads a text for its calls.
     pub(crate) fn read_calls(
         text: &[u8],
         dialect: Dialect,
         by: By,
-        shapes: bool,
     ) -> Result<Option<Self>, TooManyReadings> {
         if is_beyond(text, dialect)? {
             return Ok(None);
@@ -79,8 +78,7 @@ impl WatchedText {
         };
         let Some(coverage) = coverage else { return Ok(None) };
         // Shown only if the server alone knows the name of a lock.
-        let text =
-            if tells(&uses) && !shapes { String::new() } else { normalise(text, dialect, SHOWN) };
+        let text = if tells(&uses) { String::new() } else { normalise(text, dialect, SHOWN) };
         let statement = SeenStatement { text, coverage };
         let mut read = Self { statement: Arc::new(statement), uses };
         if coverage == Coverage::Passed {

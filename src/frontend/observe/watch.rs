@@ -51,8 +51,6 @@ pub(crate) struct Watch {
     /// Receives the response to the command that is forwarded next.
     next: Option<Box<Seen>>,
     purpose: Purpose,
-    /// The shapes of statements are counted.
-    shapes: bool,
 }
 
 /// A text that was read.
@@ -74,7 +72,7 @@ pub(crate) enum Purpose {
 }
 
 impl Watch {
-    pub(crate) fn new(flavour: Flavour, purpose: Purpose, shapes: bool) -> Self {
+    pub(crate) fn new(flavour: Flavour, purpose: Purpose) -> Self {
         Self {
             flavour,
             statements: HashMap::new(),
@@ -85,7 +83,6 @@ impl Watch {
             long_calls: false,
             next: None,
             purpose,
-            shapes,
         }
     }
 
@@ -131,7 +128,7 @@ impl Watch {
         }
         let read = match self.purpose {
             Purpose::Report(_) => WatchedText::read(text, dialect, by),
-            Purpose::Rows(_) => WatchedText::read_calls(text, dialect, by, self.shapes),
+            Purpose::Rows(_) => WatchedText::read_calls(text, dialect, by),
         };
         let read = read?.map(Arc::new);
         if let Some(read) = read.as_ref().filter(|_| text.len() <= SHORT) {

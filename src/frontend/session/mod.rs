@@ -102,8 +102,7 @@ impl Session {
                 Purpose::Report(SessionReport::new(observer, who, seen, holder))
             }),
         };
-        let shapes = context.config.digests > 0;
-        let watch = purpose.map(|purpose| Box::new(Watch::new(flavour, purpose, shapes)));
+        let watch = purpose.map(|purpose| Box::new(Watch::new(flavour, purpose)));
         let guard = Arc::new(LeaseGuard::new(context.engine.lease_handle()));
         let ledger = Ledger::new(Arc::clone(&guard));
         let (engine, gates) = (context.engine.clone(), context.gates.clone());

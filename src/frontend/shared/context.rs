@@ -1,12 +1,10 @@
 //! What every session of a process shares.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use prometheus::IntCounter;
 
 use super::audits::Audits;
-use super::digests::{DigestEvent, Digests};
 use super::leg_options::Hops;
 use super::live_config::InForce;
 use super::log_lines::Lines;
@@ -24,8 +22,7 @@ use crate::backend::spares::Spares;
 use crate::config::Config;
 use crate::engine::handle::Engine;
 use crate::engine::io::gatekeeper::Gates;
-use crate::lock::function::Function;
-use crate::metrics::{CallOutcome, Metrics};
+use crate::metrics::Metrics;
 use crate::net::buffers::Buffers;
 use crate::observe::recorder::Observer;
 use crate::protocol::command::Command;
@@ -63,8 +60,6 @@ pub struct Context {
     pub observer: Option<Observer>,
     /// Shapes of statements that are not covered and were logged.
     pub shapes: Shapes,
-    /// What statements with lock calls came to.
-    pub digests: Digests,
     /// What is shown of the locks of sessions.
     pub seen: SeenLocks,
     /// Lines of the log that clients can cause.
@@ -122,29 +117,6 @@ impl Context {
     /// Counts why the proxy ended a client's connection.
     pub fn count_closed(&self, reason: &str) {
         self.metrics.sessions_closed.with_label_values(&[reason]).inc();
-    }
-
-    /// Counts a lock call that has ended, of the proxy's or the server's. `took`: its time, where that is known, and `shape` its statement
-    /// without literals, for those who count shapes.
-    pub fn count_call(
-        &self,
-        function: Function,
-        outcome: CallOutcome,
-        took: Option<Duration>,
-        shape: impl FnOnce() -> String,
-    ) {
-        self.metrics.call(function, outcome);
-        if let Some(took) = took.filter(|_| self.config.digests > 0) {
-            self.count_digest(shape(), DigestEvent::Call(outcome, took));
-        }
-    }
-
-    /// Counts a statement with lock calls by its shape, if shapes are counted.
-    pub fn count_digest(&self, shape: String, event: DigestEvent) {
-        let most = self.config.digests;
-        if most > 0 {
-            self.digests.count(shape, &event, most);
-        }
     }
 
     /// Counters for each command byte.

@@ -3,7 +3,6 @@
 pub mod activity;
 pub mod audits;
 pub mod context;
-pub mod digests;
 pub mod leg_options;
 pub mod live_config;
 pub mod log_lines;

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+/// Bytes of a statement that are shown.
+pub const SHOWN: usize = 1024;
 /// Shapes that are told apart; the rest is only counted.
 const MAX_SHAPES: usize = 1000;
 

@@ -60,11 +60,6 @@ impl CurrentCommand {
         self.text = text.to_vec();
     }
 
-    /// Its statement, if it was kept.
-    pub(crate) fn text(&self) -> &[u8] {
-        &self.text
-    }
-
     /// Takes its statement.
     pub(crate) fn take_text(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.text)
@@ -114,6 +109,6 @@ mod tests {
         command.keep(b"packet", b"text");
         command.drop_packet();
         assert!(command.take_packet().is_empty());
-        assert_eq!(command.text(), b"text");
+        assert_eq!(command.text, b"text");
     }
 }

@@ -1,4 +1,4 @@
-//! Statements as reports and digests show them.
+//! Statements as reports show them.
 
 pub mod call_names;
 pub mod coverage;

@@ -19,7 +19,6 @@ on_both! {
     a_wait_begins_when_the_server_comes_to_it
     calls_are_counted_by_what_they_came_to
     a_deadlock_at_the_server_is_counted
-    shapes_are_counted_in_every_mode
 }
 
 /// Each mode, durable also with shared connections.
@@ -294,21 +293,5 @@ fn a_deadlock_at_the_server_is_counted(server: &Server) {
             (reads(&desk, found, 1)).then_some(())
         });
         assert!(counted(&desk, "get_lock", "ended", 1), "{mode}");
-    }
-}
-
-fn shapes_are_counted_in_every_mode(server: &Server) {
-    for (mode, settings) in modes(server) {
-        let desk = Desk::with(server, "digests = 10", settings);
-        let mut a = Session::at(desk.proxy.port);
-        let name = fresh();
-        a.lock(&name);
-        a.unlock(&name);
-        let rows = eventually("both shapes are counted", || {
-            Some(desk.rows(&["digests"])).filter(|rows| rows.len() == 2)
-        });
-        let get = rows.iter().find(|row| row["statement"] == "SELECT GET_LOCK(?, ?)");
-        let get = get.unwrap_or_else(|| panic!("{mode}: {rows:?}"));
-        assert_eq!((&get["calls"], &get["one"]), (&1.into(), &1.into()), "{mode}: {get}");
     }
 }

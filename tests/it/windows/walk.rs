@@ -163,7 +163,7 @@ impl Seen {
             let value = value.parse().expect("a number");
             self.series.entry(name.to_owned()).or_default().push(value);
         }
-        let tables = ["locks", "waiters", "sessions", "proxies", "deadlocks", "history", "digests"];
+        let tables = ["locks", "waiters", "sessions", "proxies", "deadlocks", "history"];
         for table in tables.into_iter().chain(["lease"]) {
             self.cells(table, &Value::from(desk.rows(&[table])));
             let told = json(desk.proxy.http, &format!("/api/v1/{table}"));
@@ -290,7 +290,7 @@ fn fresh() -> String {
 
 /// What clients do in every mode, with looks in between.
 fn work(server: &Server, mode: &str) -> Seen {
-    let settings = "digests = 50\nmetrics_locks = [\"*\"]\nmax_session_locks = 8";
+    let settings = "metrics_locks = [\"*\"]\nmax_session_locks = 8";
     let desk = Desk::with(server, settings, &["--mode", mode]);
     let mut seen = Seen::default();
     let db = Database::create(server);

@@ -95,7 +95,6 @@ impl Stage {
             gates,
             observer: None,
             shapes: <_>::default(),
-            digests: <_>::default(),
             seen: SeenLocks::new(&metrics, History::in_memory(0)),
             commands: Context::command_counters(&metrics),
             lines: <_>::default(),
