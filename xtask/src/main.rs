@@ -5,6 +5,7 @@
 mod bench;
 mod docs;
 mod drivers;
+mod map;
 mod workplace;
 
 use std::path::PathBuf;
@@ -30,6 +31,8 @@ enum Task {
     Docs(docs::Options),
     /// Compare client libraries at a server and through the proxy
     Drivers(drivers::Options),
+    /// Print every source file with what it is about
+    Map,
 }
 
 impl Task {
@@ -38,6 +41,7 @@ impl Task {
             Task::Bench(_) => "bench",
             Task::Docs(_) => "docs",
             Task::Drivers(_) => "drivers",
+            Task::Map => "map",
         }
     }
 
@@ -45,7 +49,7 @@ impl Task {
     fn folder(&self) -> PathBuf {
         match self {
             Task::Bench(_) => bench::folder(),
-            Task::Docs(_) | Task::Drivers(_) => std::env::temp_dir(),
+            Task::Docs(_) | Task::Drivers(_) | Task::Map => std::env::temp_dir(),
         }
     }
 
@@ -54,6 +58,7 @@ impl Task {
             Task::Bench(options) => bench::run(place, options),
             Task::Docs(options) => docs::run(place, options),
             Task::Drivers(options) => drivers::run(place, options),
+            Task::Map => map::run(place),
         }
     }
 }
