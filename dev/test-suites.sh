@@ -90,6 +90,8 @@ side() {
   mkdir -p "$tmp/work-$side"/{log,tmp}
   (
     cd "$tmp/work-$side"
+    # Files of the same name are another at each side.
+    export TMPDIR=$PWD/tmp
     ulimit -c 0
     "${suite}_run" "$1" "${2%+*}" "$3" "$side"
   ) >"$file.raw" 2>&1 </dev/null || status=$?
