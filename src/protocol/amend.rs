@@ -111,16 +111,36 @@ impl Amend {
         self.skip = frame.len - start.len();
         let continued = std::mem::replace(&mut self.continues, frame.continued());
         if !continued {
+            let left_out = self.left_out(start);
             let left = self.grammar.columns_left();
             let index = left.and_then(|left| self.columns.len().checked_sub(as_index(left)));
             self.packet(start, frame.len);
+            if let Some(follow) = start.last_mut().filter(|_| !left_out.is_empty()) {
+                *follow = 1;
+            }
             let whole = self.skip == 0;
             let column = index.filter(|_| whole).and_then(|i| self.columns.get(i));
             if let Some(definition) = column.and_then(|column| column.describe(start)) {
                 return put_frame(out, seq, &definition);
             }
+            out.extend_from_slice(&head);
+            for definition in left_out {
+                put_frame(out, self.seq, &definition);
+                self.seq = self.seq.wrapping_add(1);
+            }
+            return;
         }
         out.extend_from_slice(&head);
+    }
+
+    /// The definitions that the server leaves out after this number of columns, if the client is to get them.
+    fn left_out(&self, head: &[u8]) -> Vec<Vec<u8>> {
+        let counts = self.grammar.leaves_out_definitions(head);
+        let columns = self.columns.iter().map(|column| {
+            let definition = column.left_out.as_ref()?;
+            Some(column.describe(definition).unwrap_or_else(|| definition.clone()))
+        });
+        counts.then(|| columns.collect()).flatten().unwrap_or_default()
     }
 
     /// Looks at the head of a packet, and moves on.
@@ -165,7 +185,8 @@ mod tests {
 
     fn columns() -> Vec<Column> {
         let other = Some((*b"\x01\0\0\0\x08\x80\0\0", *b"\x0a\0\0\0\x03\x80\0\0"));
-        let named = |name: &[u8], types| Column { name: name.to_vec(), types, whole: None };
+        let named =
+            |name: &[u8], types| Column { name: name.to_vec(), types, whole: None, left_out: None };
         vec![named(b"first", None), named(b"second", other)]
     }
 
@@ -210,6 +231,32 @@ mod tests {
         };
         let client = [&[b"\x01".as_slice(), FIRST][..], &more, &server[4..]].concat();
         assert_eq!(fed(one, &frames(&server)), frames(&client));
+    }
+
+    #[test]
+    fn definitions_that_the_server_leaves_out_are_put_back() {
+        let caches = Capabilities::MARIADB_CACHE_METADATA;
+        for (capabilities, eof) in [(caches, 1), (caches.with(Capabilities::DEPRECATE_EOF), 0)] {
+            let end: &[u8] = if eof == 0 { b"\xfe\0\0\x02\0\0\0" } else { b"\xfe\0\0\x02\0" };
+            // A row that reads like a definition.
+            let rest = [&vec![end; eof][..], &[DEFINITION, end]].concat();
+            let amend = |known: bool| {
+                let mut amend = Amend::new(capabilities);
+                let left_out = known.then(|| DEFINITION.to_vec());
+                let columns = columns().into_iter();
+                amend.describe(
+                    columns.map(|c| Column { left_out: left_out.clone(), ..c }).collect(),
+                );
+                amend
+            };
+            let server = frames(&[&[b"\x02\0".as_slice()][..], &rest].concat());
+            let client = frames(&[&[b"\x02\x01".as_slice(), FIRST, SECOND][..], &rest].concat());
+            assert_eq!(fed(|| amend(true), &server), client);
+            assert_eq!(fed(|| amend(false), &server), server);
+            // Those that come are not sent twice.
+            let sent: [&[u8]; 3] = [b"\x02\x01", DEFINITION, DEFINITION];
+            assert_eq!(fed(|| amend(true), &frames(&[&sent[..], &rest].concat())), client);
+        }
     }
 
     #[test]

@@ -98,6 +98,8 @@ pub struct Column {
     pub types: Option<(TypeBytes, TypeBytes)>,
     /// All of the definition, where the table is another too.
     pub whole: Option<Vec<u8>>,
+    /// The server's definition, for a client that may have another: it is sent also where the server leaves it out.
+    pub left_out: Option<Vec<u8>>,
 }
 
 impl Column {
@@ -138,6 +140,12 @@ impl Column {
 pub fn kind(payload: &[u8]) -> Option<(u8, bool)> {
     const UNSIGNED: u8 = 0x20;
     type_bytes(payload).map(|t| (t[4], t[5] & UNSIGNED != 0))
+}
+
+/// The character set in a definition.
+pub fn character_set(payload: &[u8]) -> Option<[u8; 2]> {
+    let at = type_at(payload)?.checked_sub(2)?;
+    payload.get(at..at + 2)?.try_into().ok()
 }
 
 /// The type in a definition.

@@ -278,6 +278,14 @@ impl Grammar {
         self.expected = if follows { Expected::Columns(columns) } else { self.after_columns() };
     }
 
+    /// Whether a packet that comes next is the number of columns whose definitions the client has already.
+    pub(super) fn leaves_out_definitions(&self, head: &[u8]) -> bool {
+        self.expected == Expected::First
+            && self.kind(head.len(), head) == PacketKind::ColumnCount
+            && self.flags_metadata()
+            && head.last() == Some(&0)
+    }
+
     /// Whether the number of columns comes with a byte that says whether their definitions follow.
     fn flags_metadata(&self) -> bool {
         self.capabilities.has(Capabilities::OPTIONAL_METADATA)

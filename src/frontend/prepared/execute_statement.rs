@@ -13,7 +13,7 @@ use crate::frontend::state::lock_statement::PrepareContext;
 use crate::frontend::statements::composite::run_all_calls;
 use crate::frontend::statements::lock_tables::list_locks;
 use crate::frontend::statements::rewrite::{
-    Edit, Edits, Which, edit_for_nothing, kept_parameters, look_back, spliced,
+    Edit, Edits, Which, kept_parameters, look_back, spliced,
 };
 use crate::frontend::statements::statement::{CallStatement, Flow, whole};
 use crate::protocol::capabilities::Capabilities;
@@ -89,18 +89,7 @@ pub(crate) async fn execute_composite(
     }
     edits.extend(list_locks(cx, text, composite, columns).await?);
     let prefix = packet::query_prefix(cx.capabilities());
-    let caches = cx.capabilities().has(Capabilities::MARIADB_CACHE_METADATA);
-    let statement = CallStatement {
-        prefix,
-        text,
-        composite,
-        definitions: columns,
-        described: caches,
-        values: &given,
-    };
-    if caches && retypes_columns(cx, &statement, &edits).await? {
-        return refuse_unsupported(cx, "this prepared lock call for a client that caches metadata");
-    }
+    let statement = CallStatement { prefix, text, composite, definitions: columns, values: &given };
     if run_all_calls(cx, &statement, &mut edits).await? == Flow::Answered {
         return Ok(());
     }
@@ -116,21 +105,6 @@ pub(crate) async fn runs_as_it_is(
 ) -> Result<bool, CloseReason> {
     let prepared = bound.context.as_ref();
     Ok(bound.composite.calls.is_empty() && (beyond || !is_in_context(cx, prepared).await?))
-}
-
-/// Whether a column's type is another with values in the calls' places: a client that keeps what it
-/// was told at the PREPARE would misread the rows.
-async fn retypes_columns(
-    cx: &mut CallContext<'_>,
-    statement: &CallStatement<'_>,
-    edits: &Edits,
-) -> Result<bool, CloseReason> {
-    let composite = statement.composite;
-    let mut edits = edits.clone();
-    edits.extend(composite.calls.iter().map(|call| edit_for_nothing(cx, call)));
-    let text = spliced(statement.text, 0..composite.end, &edits, Which::Last);
-    let own = cx.prepare_and_close(&text).await?.definitions();
-    Ok(own.iter().zip(statement.definitions).any(|(own, native)| kind(own) != kind(native)))
 }
 
 /// Prepares and executes the statement with the calls' values in it.
@@ -151,14 +125,16 @@ async fn execute_last(
     };
     let own = reply.definitions();
     if composite.verb == Verb::Rows {
+        let caches = cx.capabilities().has(Capabilities::MARIADB_CACHE_METADATA);
         // Another length does not matter to the rows.
         let columns = native.iter().enumerate().filter_map(|(nth, native)| {
             let (_, name) = column::names(native)?;
+            let left_out = own.get(nth).filter(|_| caches).cloned();
             let own = own.get(nth).filter(|own| kind(own) == kind(native));
             let whole = composite.lists.as_ref().and_then(|_| whole(own?, native));
             let types = own.and_then(|own| column::type_bytes(own));
             let types = types.zip(column::type_bytes(native));
-            Some(Column { name: name.to_vec(), types, whole })
+            Some(Column { name: name.to_vec(), types, whole, left_out })
         });
         cx.server.describe(columns.collect());
     }
@@ -196,9 +172,9 @@ fn rows(value: &Value) -> Option<String> {
     }
 }
 
-/// The type in a column definition.
-fn kind(definition: &[u8]) -> Option<u8> {
-    column::type_bytes(definition).map(|t| t[4])
+/// The type in a column definition, and the character set, which is another if the session has set one since the PREPARE.
+fn kind(definition: &[u8]) -> Option<(u8, [u8; 2])> {
+    Some((column::type_bytes(definition)?[4], column::character_set(definition)?))
 }
 
 impl Values<'_> {

@@ -70,7 +70,7 @@ pub(crate) fn note_prepared(
 /// The names of a prepared statement's columns.
 fn named_like(native: &Reply) -> Vec<Column> {
     let name = |definition: &Vec<u8>| column::names(definition).map(|(_, name)| name.to_vec());
-    let named = |name| Column { name, types: None, whole: None };
+    let named = |name| Column { name, types: None, whole: None, left_out: None };
     native.definitions().iter().filter_map(name).map(named).collect()
 }
 

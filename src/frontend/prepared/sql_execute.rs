@@ -70,9 +70,7 @@ pub(crate) async fn execute_text(
     }
     let definitions = reply.definitions();
     let (prefix, definitions) = (request.prefix, definitions.as_slice());
-    let described = false;
-    let statement =
-        CallStatement { prefix, text, composite, definitions, described, values: &given };
+    let statement = CallStatement { prefix, text, composite, definitions, values: &given };
     // Found out before anything is carried out: in what modes its text is quoted.
     let quote = if composite.params.is_empty() { None } else { quoting_of(cx, text).await? };
     if !composite.params.is_empty() && quote.is_none() {

@@ -174,7 +174,7 @@ mod tests {
     fn statements_noted_take_room_until_they_are_closed() {
         let mut statements = Statements::default();
         let most = statements.room(100_000);
-        let column = Column { name: b"c".to_vec(), types: None, whole: None };
+        let column = Column { name: b"c".to_vec(), types: None, whole: None, left_out: None };
         statements.note(3, Noted::Asks(vec![column]));
         statements.note(4, Noted::Kills((*b"KILL 5").into()));
         assert!(matches!(statements.noted(LATEST), Some(Noted::Kills(_))));

@@ -61,8 +61,7 @@ pub(crate) async fn run_composite(
     let definitions = reply.definitions();
     let definitions = definitions.as_slice();
     edits.extend(list_locks(cx, text, composite, definitions).await?);
-    let described = false;
-    let statement = CallStatement { prefix, text, composite, definitions, described, values: &[] };
+    let statement = CallStatement { prefix, text, composite, definitions, values: &[] };
     if run_all_calls(cx, &statement, &mut edits).await? == Flow::Answered {
         return Ok(());
     }

@@ -23,8 +23,6 @@ pub(crate) struct CallStatement<'a> {
     pub composite: &'a Composite,
     /// The columns as the server describes them.
     pub definitions: &'a [Vec<u8>],
-    /// The client has the descriptions since it prepared the statement: an execution does not repeat them.
-    pub described: bool,
     /// What is bound to its parameters.
     pub values: &'a [Given],
 }
@@ -65,7 +63,7 @@ pub(crate) async fn columns_of_native(
         let own = own.get(nth);
         let whole = composite.lists.as_ref().and_then(|_| whole(own?, native));
         let types = own.and_then(|d| column::type_bytes(d)).zip(column::type_bytes(native));
-        Some(Column { name: name.to_vec(), types, whole })
+        Some(Column { name: name.to_vec(), types, whole, left_out: None })
     });
     Ok(columns.collect())
 }
@@ -101,11 +99,11 @@ pub(crate) fn columns_before(
     put_lenenc(&mut count, statement.definitions.len() as u64);
     let optional = [Capabilities::OPTIONAL_METADATA, Capabilities::MARIADB_CACHE_METADATA];
     if optional.into_iter().any(|capability| cx.capabilities().has(capability)) {
-        count.push(u8::from(!statement.described));
+        count.push(1);
     }
     put_frame(&mut out, 1, &count);
     let mut seq = 1u8;
-    for definition in statement.definitions.iter().filter(|_| !statement.described) {
+    for definition in statement.definitions {
         seq = seq.wrapping_add(1);
         put_frame(&mut out, seq, definition);
     }

@@ -1,6 +1,6 @@
 # What docs/differences.md says of answers: = is the server's answer, ~ the proxy's.
 @session a
-@session b
+@session b caps=-MARIADB_CACHE_METADATA
 @setup CREATE TABLE $DB.jobs (id INT PRIMARY KEY, name VARCHAR(20))
 @setup INSERT INTO $DB.jobs VALUES (1,'$Nk'),(2,'$Nl')
 b prepare n : SELECT GET_LOCK('$N\xc3\xa8',0)

@@ -1,8 +1,7 @@
 # Lock calls in larger prepared statements.
 @also observed
 @session a
-# The values of its executions change: with cached metadata, definitions are sent more often than by the server.
-@session b caps=-MARIADB_CACHE_METADATA
+@session b
 @session o caps=-DEPRECATE_EOF
 @session q caps=+QUERY_ATTRIBUTES
 @setup CREATE TABLE $DB.jobs (id INT PRIMARY KEY, owner BIGINT, state VARCHAR(20))

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use super::capability::{PROTOCOL_41, QUERY_ATTRIBUTES};
 use super::command;
-use super::decode::Column;
 use super::frame::Frames;
 use super::login::{Account, Greeting, Login, change_user_body, converse, log_in};
 use super::params::{Execute, Param, attribute_block};
@@ -35,8 +34,8 @@ pub struct Client {
     executions: VecDeque<bool>,
     /// The first bytes of the last command that is answered.
     asked: Vec<u8>,
-    /// The columns of prepared statements, by their ids, as the PREPARE has described them.
-    described: HashMap<u32, Vec<Column>>,
+    /// The definitions of prepared statements' columns, by their ids, as they were sent last.
+    described: HashMap<u32, Vec<Vec<u8>>>,
     /// How long [`Client::read_response`] waits.
     pub patience: Duration,
 }
@@ -132,7 +131,12 @@ impl Client {
             (shape, &self.asked[..])
         {
             let id = u32::from_le_bytes([*a, *b, *c, *d]);
-            response.described = self.described.get(&id).cloned().unwrap_or_default();
+            let known = self.described.entry(id).or_default();
+            response.described.clone_from(known);
+            let sent = response.first_definitions();
+            if !sent.is_empty() {
+                *known = sent;
+            }
         }
         response
     }

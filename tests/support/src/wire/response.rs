@@ -78,8 +78,8 @@ pub enum End {
 pub struct Response {
     pub packets: Vec<Packet>,
     pub end: End,
-    /// The columns of the statement that was executed, as its PREPARE has described them.
-    pub described: Vec<Column>,
+    /// The definitions of the columns of the statement that was executed, as its PREPARE or an earlier execution had them.
+    pub described: Vec<Vec<u8>>,
     /// From the moment the command was sent to the end of the response.
     pub took: Duration,
 }
@@ -97,13 +97,44 @@ impl Response {
         Cursor(first.payload.get(1..)?).u32()
     }
 
-    /// The columns of a prepared statement: after its parameters.
-    pub(super) fn prepared_columns(&self) -> Vec<Column> {
+    /// The definitions of a prepared statement's columns: after those of its parameters.
+    pub(super) fn prepared_columns(&self) -> Vec<Vec<u8>> {
         let head = self.packets.first().and_then(|p| p.payload.get(5..7));
         let count = head.map_or(0, |b| usize::from(u16::from_le_bytes([b[0], b[1]])));
         let all: Vec<&Packet> = self.packets.iter().filter(|p| p.kind == Kind::Column).collect();
         let columns = &all[all.len().saturating_sub(count)..];
-        columns.iter().filter_map(|p| Column::parse(&p.payload)).collect()
+        columns.iter().map(|p| p.payload.clone()).collect()
+    }
+
+    /// The definitions of the first result set's columns.
+    pub(super) fn first_definitions(&self) -> Vec<Vec<u8>> {
+        let set = self.packets.iter().skip_while(|p| p.kind != Kind::ColumnCount).skip(1);
+        set.take_while(|p| p.kind == Kind::Column).map(|p| p.payload.clone()).collect()
+    }
+
+    /// The response with the definitions that its client has had before where they were left out, and numbered accordingly.
+    #[must_use]
+    pub fn with_definitions(&self) -> Response {
+        let mut whole = self.clone();
+        let count = self.described.len();
+        let left_out = |p: &Packet| matches!(p.payload[..], [n, 0] if usize::from(n) == count);
+        let first = self.packets.first().filter(|p| p.kind == Kind::ColumnCount && left_out(p));
+        let Some(first) = first.filter(|_| count > 0) else {
+            return whole;
+        };
+        whole.packets[0].payload[1] = 1;
+        let mut sequence = first.sequence();
+        for (nth, payload) in self.described.iter().enumerate() {
+            sequence = sequence.wrapping_add(1);
+            let length = u32::try_from(payload.len()).expect("a definition is short").to_le_bytes();
+            let headers = vec![[length[0], length[1], length[2], sequence]];
+            let packet = Packet { kind: Kind::Column, headers, payload: payload.clone() };
+            whole.packets.insert(1 + nth, packet);
+        }
+        for header in whole.packets.iter_mut().skip(1 + count).flat_map(|p| &mut p.headers) {
+            header[3] = header[3].wrapping_add(u8::try_from(count).expect("few columns"));
+        }
+        whole
     }
 
     /// The column definitions that stand before packet `index` in its own result set, or that its client has had before.
@@ -117,7 +148,11 @@ impl Response {
             .filter(|p| p.kind == Kind::Column)
             .filter_map(|p| Column::parse(&p.payload))
             .collect();
-        if columns.is_empty() { self.described.clone() } else { columns }
+        if columns.is_empty() {
+            self.described.iter().filter_map(|d| Column::parse(d)).collect()
+        } else {
+            columns
+        }
     }
 }
 
