@@ -39,3 +39,15 @@ d: SET @w = 'word'
 d execute w
 d: SET @w = 17
 d execute w
+c execute n '$Nt' cursor
+c fetch n 2
+c execute n '$Nt'
+c: SET NAMES latin1
+c execute n '$Nt' cursor
+c fetch n 2
+d execute n '$Nd' cursor
+d fetch n 2
+d execute n '$Nd'
+d: SET NAMES latin1
+d execute n '$Nd' cursor
+d fetch n 2
