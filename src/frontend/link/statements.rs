@@ -136,11 +136,11 @@ impl Link {
         let Some(seat) = &self.seat else { return Ok(()) };
         let Again { text, bound, .. } = again;
         let today = BoundState::of(&seat.state, BindingDoubt::default());
-        let (before, after) = if *bound == today {
-            (Vec::new(), Vec::new())
-        } else {
-            (bound.setting(self.capabilities), today.setting(self.capabilities))
-        };
+        let tells = today.telling_definitions(self.capabilities);
+        let mut before =
+            if *bound == today { Vec::new() } else { bound.setting(self.capabilities) };
+        before.extend(tells);
+        let after = if before.is_empty() { Vec::new() } else { today.setting(self.capabilities) };
         let nth = before.len();
         let packets = [before, vec![packet::prepare(&text)], after].concat();
         // The server may wait for a table of the statement's.

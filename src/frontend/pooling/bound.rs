@@ -91,6 +91,17 @@ impl BoundState {
         size_of::<Self>() + self.schema.as_ref().map_or(0, |name| name.len()) + 256
     }
 
+    /// Before a PREPARE: has the server send the definitions of columns with the next execution in this state, if the client
+    /// keeps those that it has got elsewhere. The server leaves them out, unless the character set has changed since the PREPARE.
+    pub(crate) fn telling_definitions(&self, capabilities: Capabilities) -> Option<Vec<u8>> {
+        if !capabilities.has(Capabilities::MARIADB_CACHE_METADATA) {
+            return None;
+        }
+        let own = self.charsets.as_ref().and_then(|charsets| charsets.values[0].as_deref());
+        let other: &[u8] = if own == Some(b"ascii") { b"latin1" } else { b"ascii" };
+        Some(packet::query(&[b"SET character_set_client=", other].concat(), capabilities))
+    }
+
     /// The packets, each answered by OK, that make it the state of a connection on which it may be another.
     pub(crate) fn setting(&self, capabilities: Capabilities) -> Vec<Vec<u8>> {
         let query = |text: &[u8]| packet::query(text, capabilities);
@@ -200,6 +211,21 @@ mod tests {
         assert!(!bound_later.is_certain() && bound_later.made_certain(&state) == bound);
         assert_ne!(doubtful.made_certain(&state), bound, "another schema");
     }
+
+    #[test]
+    fn a_client_that_keeps_definitions_gets_those_of_another_connection() {
+        let caches = Capabilities::MARIADB_CACHE_METADATA;
+        let tells = |charset: &[u8]| {
+            let mut state = SessionState::default();
+            state.set(CHARSETS[0], charset);
+            let bound = BoundState::of(&state, BindingDoubt::default());
+            assert_eq!(bound.telling_definitions(Capabilities(0)), None);
+            bound.telling_definitions(caches).map(|packet| packet[5..].to_vec())
+        };
+        assert_eq!(tells(b"utf8mb4").as_deref(), Some(&b"SET character_set_client=ascii"[..]));
+        assert_eq!(tells(b"ascii").as_deref(), Some(&b"SET character_set_client=latin1"[..]));
+    }
+
     #[test]
     fn a_variable_after_into_is_not_read() {
         let reads = |text: &str| {

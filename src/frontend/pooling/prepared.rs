@@ -64,10 +64,10 @@ impl Seat {
         let whole = FrameHeader::peek(packet)
             .filter(|frame| frame.len <= LONGEST)
             .and_then(|frame| packet.get(HEADER + 1..HEADER + frame.len));
-        // Such a client would not get columns that have changed since the PREPARE that it knows.
+        // How such a text reads depends on the character set, which is another one when it is prepared again.
         let caches = capabilities.has(Capabilities::MARIADB_CACHE_METADATA);
-        let movable = !caches && !self.stays;
-        let text = whole.filter(|_| movable).map(Arc::from);
+        let movable = |text: &&[u8]| !self.stays && (!caches || text.is_ascii());
+        let text = whole.filter(movable).map(Arc::from);
         self.statements.prepares(Preparing { text, dialect: self.dialect });
     }
 

@@ -14,6 +14,7 @@ use crate::wire::{End, Execute, Library, Response, Shape};
 
 on_both! {
     a_busy_client_keeps_its_lock_and_its_state_when_the_primary_dies
+    a_client_that_executes_without_pauses_keeps_its_lock_when_the_primary_dies
 }
 
 /// A way to work.
@@ -88,11 +89,10 @@ struct Busy {
 }
 
 impl Busy {
-    fn begin(ground: &Ground, flavour: Flavour, number: usize, turn: usize) -> Self {
+    fn begin(ground: &Ground, flavour: Flavour, number: usize, work: &'static Work) -> Self {
         let library = LIBRARIES.iter().chain([&OWN]).nth(number).expect("a library");
         let account = ground.account.clone().by(library, flavour);
         let session = Session::of(ground.proxies[0].port, &account);
-        let work = &WORKS[(number + turn) % WORKS.len()];
         let mut busy = Self { session, work, library, number, statement: None };
         work.before.iter().for_each(|sql| busy.run(sql));
         busy.session.lock(&format!("k{number}"));
@@ -159,6 +159,17 @@ impl Drop for Stop<'_> {
 }
 
 fn a_busy_client_keeps_its_lock_and_its_state_when_the_primary_dies(server: &Server) {
+    // Each library does another work at the other server.
+    let turn = if flavour_of(server) == Flavour::MySql { 0 } else { 3 };
+    keep(server, |number| &WORKS[(number + turn) % WORKS.len()]);
+}
+
+fn a_client_that_executes_without_pauses_keeps_its_lock_when_the_primary_dies(server: &Server) {
+    keep(server, |_| WORKS.iter().find(|work| work.again == "execute").expect("a work"));
+}
+
+/// A client of each library works while the primary dies. `work` is what each does.
+fn keep(server: &Server, work: impl Fn(usize) -> &'static Work) {
     let flavour = flavour_of(server);
     // Each client has a connection, so that none is asked to give it back.
     let ground = Ground::new(server, &[&POOLING[..3], &["64"]].concat());
@@ -170,10 +181,8 @@ fn a_busy_client_keeps_its_lock_and_its_state_when_the_primary_dies(server: &Ser
             "CREATE TABLE work.ids_{number} (id INT AUTO_INCREMENT PRIMARY KEY, v INT NOT NULL DEFAULT 0) AUTO_INCREMENT=571"
         ));
     }
-    // Each library does another work at the other server.
-    let turn = if flavour == Flavour::MySql { 0 } else { 3 };
     let mut busy: Vec<Busy> =
-        (0..clients).map(|number| Busy::begin(&ground, flavour, number, turn)).collect();
+        (0..clients).map(|number| Busy::begin(&ground, flavour, number, work(number))).collect();
     ground.until_alike();
     let over = AtomicBool::new(false);
     let done: Vec<AtomicUsize> = busy.iter().map(|_| AtomicUsize::new(0)).collect();

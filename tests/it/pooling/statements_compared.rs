@@ -10,7 +10,7 @@ use crate::wire::{Execute, Param, Response, Shape, capability, command, render};
 on_both! {
     bulk_executions_follow_their_session
     the_last_statement_is_meant_by_its_number
-    a_client_that_caches_metadata_keeps_its_connection
+    a_client_that_keeps_definitions_of_columns_gets_those_of_another_connection
     an_execution_without_types_is_the_server_s_to_judge
     types_that_do_not_fit_into_a_packet_are_refused
     a_strange_id_means_nobody_s_statement
@@ -37,11 +37,8 @@ impl Pair {
         account.capabilities |= capabilities;
         let shared = Session::of(ground.proxy.port, &account);
         let direct = Session::of(ground.server().port, &account);
-        account.capabilities &= !capability::MARIADB_CACHE_METADATA;
         let other = Session::of(ground.proxy.port, &account);
-        if capabilities != capability::MARIADB_CACHE_METADATA {
-            ground.until_none_is_surplus();
-        }
+        ground.until_none_is_surplus();
         Self { ground, shared, direct, other }
     }
 
@@ -176,18 +173,46 @@ fn the_last_statement_is_meant_by_its_number(server: &Server) {
     pair.both(|session| session.client.ping());
 }
 
-fn a_client_that_caches_metadata_keeps_its_connection(server: &Server) {
+fn a_client_that_keeps_definitions_of_columns_gets_those_of_another_connection(server: &Server) {
     let mut pair = Pair::new(server, capability::MARIADB_CACHE_METADATA);
     if is_mysql(&pair) {
         return;
     }
+    pair.direct.run("INSERT INTO t VALUES (1, 'one')");
     let ids = pair.prepare("SELECT v FROM t WHERE id = ?");
-    pair.until_statements_pin();
-    for id in 0..3 {
-        pair.execute(ids, &values(vec![Param::Long(id)]));
+    let execution = values(vec![Param::Long(1)]);
+    for (change, others) in [
+        ("DO 0", false),
+        ("ALTER TABLE t MODIFY v VARBINARY(30)", true),
+        ("DO 0", false),
+        ("SET NAMES latin1", true),
+        ("SET NAMES ascii", true),
+        ("DO 0", false),
+    ] {
+        pair.move_on();
+        if change.starts_with("ALTER") {
+            pair.direct.run(change);
+        } else {
+            pair.both(|session| session.client.query(change.as_bytes()));
+        }
+        let own = pair.shared.client.execute(ids[0], &execution);
+        let native = pair.direct.client.execute(ids[1], &execution);
+        assert_eq!(render::summary(&own), render::summary(&native));
+        // A number of columns, one definition, a row, an OK.
+        let definition =
+            |of: &Response| (of.packets.len() == 4).then(|| of.packets[1].payload.clone());
+        assert!(definition(&own).is_some(), "{}", render::response(&own));
+        assert_eq!(definition(&native).is_some(), others, "{}", render::response(&native));
+        if others {
+            assert_eq!(definition(&own), definition(&native), "{change}");
+        }
+        // It does not move.
+        pair.execute(ids, &execution);
     }
-    pair.direct.run("ALTER TABLE t MODIFY v VARCHAR(30)");
-    pair.execute(ids, &values(vec![Param::Long(1)]));
+    // How this text reads depends on the character set of the PREPARE.
+    let ids = pair.prepare("SELECT 'é', ?");
+    pair.until_statements_pin();
+    pair.execute(ids, &execution);
     pair.shared.client.close_statement(ids[0]);
     pair.until_nothing_pins();
 }
