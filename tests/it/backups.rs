@@ -191,6 +191,12 @@ fn a_durable_session_releases_a_lock_during_a_backup(server: &Server) {
     backup.run(READ_LOCK.0);
     holder.unlock("k");
     assert_eq!(holder.value("SELECT 7").as_deref(), Some("7"));
+    // Nobody has it, though its row says so, and nobody can get it.
+    assert_eq!(holder.value("SELECT IS_USED_LOCK('k')"), None);
+    let refused = holder.client.query(b"SELECT GET_LOCK('k',0)");
+    assert_eq!(refused.error(), Some(1105));
+    assert_eq!(holder.value("SELECT IS_USED_LOCK('k')"), None);
+    assert!(other.is_free("k"));
     other.send("SELECT GET_LOCK('k',600)");
     backup.run(READ_LOCK.1);
     other.gets_it();

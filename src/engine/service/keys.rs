@@ -90,11 +90,16 @@ impl LocalHold {
 
 /// Tells a caller when the last of several releases is done: when the last clone is dropped.
 #[derive(Debug, Clone)]
-pub(super) struct Countdown(#[expect(dead_code, reason = "dropped with the last clone")] Arc<Done>);
+pub(super) struct Countdown(Arc<Done>);
 
 impl Countdown {
     pub(super) fn new(reply: oneshot::Sender<()>) -> Self {
         Self(Arc::new(Done(Some(reply))))
+    }
+
+    /// Whether the caller still waits.
+    fn is_awaited(&self) -> bool {
+        self.0.0.as_ref().is_some_and(|reply| !reply.is_closed())
     }
 }
 
@@ -113,8 +118,15 @@ impl Drop for Done {
 #[derive(Debug)]
 pub(super) struct PendingRelease {
     pub(super) token: u64,
-    #[expect(dead_code, reason = "dropping it tells the caller")]
+    /// Dropping it tells the caller.
     pub(super) done: Option<Countdown>,
+}
+
+impl PendingRelease {
+    /// Whether a client waits for it. If not, all know already that the lock is released, but the lock tables.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.done.as_ref().is_some_and(Countdown::is_awaited)
+    }
 }
 
 /// The state of a key. A key without any is dropped from memory.

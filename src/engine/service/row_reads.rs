@@ -11,7 +11,7 @@ use super::looks::PendingLook;
 use crate::engine::io::reader::FinishedRead;
 use crate::engine::io::wakeup::WakeReason;
 use crate::engine::messages::{Acquired, Look};
-use crate::engine::service::keys::{KeyState, Waiter};
+use crate::engine::service::keys::{KeyState, PendingRelease, Waiter};
 use crate::lock::name::Key;
 use crate::store::rows::LockRow;
 use crate::types::{ConnectionId, ProxyId};
@@ -126,12 +126,13 @@ impl Service {
     }
 
     /// Whether a row names this proxy for a grant of which no client knows, and none will be told: the client has got an error
-    /// while the outcome was unknown. The row goes back soon.
+    /// while the outcome was unknown, or has been told that the lock is released. The row goes back soon.
     fn is_nobodys(&self, key: &Key, row: &LockRow) -> bool {
         let mine = self.incarnation().is_some_and(|proxy| proxy.0 == row.holder);
         let told = || {
             let Some(state) = self.keys.get(key) else { return false };
-            state.held.is_some() || state.granting.as_ref().is_some_and(Waiter::is_awaited)
+            let kept = state.release.as_ref().is_none_or(PendingRelease::is_awaited);
+            state.held.is_some() && kept || state.granting.as_ref().is_some_and(Waiter::is_awaited)
         };
         mine && !told()
     }
@@ -197,7 +198,7 @@ mod tests {
     use super::*;
     use crate::clock;
     use crate::engine::messages::{Claim, SessionEvent};
-    use crate::engine::service::keys::LocalHold;
+    use crate::engine::service::keys::{Countdown, LocalHold};
     use crate::engine::shared::current_backend::CurrentBackend;
     use crate::engine::shared::lease::Lease;
     use crate::lock::name::plain;
@@ -273,6 +274,49 @@ mod tests {
                 service.finish_read(FinishedRead { keys: vec![key.clone()], result });
                 assert_eq!(answer.try_recv(), Ok(expected));
                 drop(outcome);
+            }
+        });
+    }
+
+    /// While the lock tables cannot be written, RELEASE_LOCK is answered before its row is free.
+    #[test]
+    fn a_lock_whose_release_was_answered_is_not_reported() {
+        on_engine_thread(async {
+            let lease = Arc::new(Lease::default());
+            let mut service = service(&lease);
+            renew(&lease, clock::now() + Duration::from_mins(1));
+            lease.begin(ProxyId(7), Duration::ZERO);
+            let key = plain(b"k", Flavour::MariaDb).expect("valid").key;
+            let held = LocalHold {
+                token: 101,
+                conn: ConnectionId(52),
+                name: Box::default(),
+                owner: Arc::from(&b""[..]),
+                backend: CurrentBackend::default(),
+                run: 0,
+                events: mpsc::unbounded_channel().0,
+                since: Instant::now(),
+                leaving: None,
+                native: false,
+            };
+            service.keys.enter(&key).held = Some(held);
+            let (done, awaited) = oneshot::channel();
+            let done = Countdown::new(done);
+            service.release_all(vec![(key.clone(), 101)], ProxyId(7), Some(&done));
+            let mut awaited = Some(awaited);
+            for expected in [Look::Used(ConnectionId(52)), Look::Free] {
+                let (asked, mut answer) = oneshot::channel();
+                service.looks.ask_again_for(key.clone(), asked);
+                service.dispatch_reads();
+                let (key, token, conn) = (key.as_bytes().to_vec(), 101, 52);
+                let (grant, want, ticket, run) = (1, 0, 0, 0);
+                let row = LockRow { key, token, holder: 7, grant, conn, want, ticket, run };
+                let result = Ok((vec![row], HashSet::new()));
+                let keys = vec![plain(b"k", Flavour::MariaDb).expect("valid").key];
+                service.finish_read(FinishedRead { keys, result });
+                assert_eq!(answer.try_recv(), Ok(expected));
+                // Its caller goes on.
+                drop(awaited.take());
             }
         });
     }
