@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The primary of three servers dies again and again, each time with the end of its log, before two proxies whose clients
-# hold locks and work under them. On MySQL, then on MariaDB:
+# hold locks and work under them. Now and then a backup holds the global read lock before that. On MySQL, then on MariaDB:
 #
 #   dev/torture-failover.sh [--alone] [--mutant RULE] [--seed SEED] [mysql|mariadb]... [FAILOVERS]
 #

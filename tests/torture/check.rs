@@ -295,13 +295,17 @@ pub(crate) fn costly_failovers(
     let mut found = Vec::new();
     for failover in faults.iter().filter(|f| f.kind == "failover") {
         let (from, to) = (failover.from, failover.to + lease);
+        // In a backup that it ended nobody could renew a lease either.
+        let backups =
+            faults.iter().filter(|f| f.kind == "backup" && f.from <= from && from <= f.to);
+        let unrenewed = backups.map(|f| f.from).fold(from, Duration::min);
         let reached = |proxy: usize| {
             let own = faults.iter().filter(|f| {
                 f.kind == "cut" && f.proxy == Some(proxy) && f.from <= failover.to && f.to >= from
             });
             own.map(|f| f.to).fold(failover.to, Duration::max)
         };
-        let short = |l: &&Loss| reached(l.proxy).saturating_sub(from) < lease / 2;
+        let short = |l: &&Loss| reached(l.proxy).saturating_sub(unrenewed) < lease / 2;
         for loss in losses.iter().filter(|l| from <= l.at && l.at <= to).filter(short) {
             let key = loss.keys.first().cloned().unwrap_or_default();
             let others = holds

@@ -181,6 +181,11 @@ fn a_lock_that_is_lost_with_a_primary_is_caught() {
     }
     let long = of_all("failover", 20_000, 25_000);
     assert_eq!(costly_failovers(&[loss(26_000)], &[], &[long], lease), []);
+    // Nobody could renew a lease for a while before it.
+    for (began, ended, count) in [(16_000, 20_000, 0), (19_500, 20_000, 1), (16_000, 19_000, 1)] {
+        let backup = [of_all("backup", began, ended), short.clone()];
+        assert_eq!(costly_failovers(&[loss(26_000)], &[], &backup, lease).len(), count, "{began}");
+    }
     // Its proxy came later.
     for (until, count) in [(23_000, 1), (25_000, 0)] {
         let late = [short.clone(), fault("cut", 19_000, until)];

@@ -8,6 +8,7 @@
 //! LOCKSTEAD_TORTURE_SEED draws the same failovers again. `make torture-failover` runs it.
 
 mod alone;
+mod backup;
 mod clients;
 mod storm;
 mod topology;

@@ -12,6 +12,7 @@ use rand::{RngExt, SeedableRng};
 
 use super::Former;
 use super::alone::Alone;
+use super::backup::Backup;
 use super::clients::{Clients, outlive};
 use super::topology::Trio;
 use crate::fleet::Node;
@@ -26,6 +27,8 @@ enum Kind {
     Plain { lost: u64, late: Option<(usize, u64)> },
     /// The next primary dies too, so many milliseconds after its promotion, and the third server is promoted.
     Twice { lost: [u64; 2], between: u64 },
+    /// After a backup, or in one.
+    Backup(Backup),
     /// A proxy has registered in the lost tail, and has granted a lock there.
     Registration,
     /// The next primary dies too, and the first one comes back as it was: before, or after locks were granted.
@@ -43,6 +46,7 @@ impl Kind {
                 format!("crash, proxy {proxy} {ms} ms late")
             }
             Self::Twice { between, .. } => format!("two crashes in {between} ms"),
+            Self::Backup(backup) => backup.tell(),
             Self::Registration => "crash, a registration is lost".to_owned(),
             Self::Return { granted: false } => "crash, and the former primary returns".to_owned(),
             Self::Return { granted: true } => {
@@ -74,7 +78,7 @@ pub(crate) struct Story {
 pub(crate) struct Storm {
     pub(super) topology: Arc<Trio>,
     pub(super) clients: Clients,
-    lease: Duration,
+    pub(super) lease: Duration,
     random: StdRng,
     former: Former,
     deck: Vec<Kind>,
@@ -123,6 +127,7 @@ impl Storm {
             let granted = self.random.random_range(0..2) == 0;
             let twice = Kind::Twice { lost: [0, 0], between: 0 };
             self.deck.extend([Kind::Registration, Kind::Return { granted }, twice]);
+            self.deck.extend(Backup::each().map(Kind::Backup));
             self.deck.shuffle(&mut self.random);
         }
         let kind = self.deck.pop().expect("a full deck");
@@ -137,6 +142,7 @@ impl Storm {
                 Kind::Twice { lost, between: self.random.random_range(200..5000) }
             }
             Kind::Alone(alone) => Kind::Alone(alone.drawn(&mut self.random)),
+            Kind::Backup(backup) => Kind::Backup(backup.drawn(&mut self.random)),
             Kind::Registration | Kind::Return { .. } => kind,
         }
     }
@@ -147,6 +153,7 @@ impl Storm {
         let (first, promoted) = match kind {
             Kind::Plain { lost, late } => self.plain(lost, late),
             Kind::Twice { lost, between } => self.twice(lost, between),
+            Kind::Backup(backup) => self.back_up(backup),
             Kind::Registration => self.lose_a_registration(),
             Kind::Return { granted } => self.come_back(granted),
             Kind::Alone(alone) => self.leave_alone(alone),
@@ -185,7 +192,7 @@ impl Storm {
     }
 
     /// Kills the writer, has the next one promoted, and begins to bring the first one back; when the next one was there.
-    fn crash(&mut self, tail: Duration) -> Duration {
+    pub(super) fn crash(&mut self, tail: Duration) -> Duration {
         let died = self.topology.writer();
         let promoted = self.kill(&["crash"], tail);
         self.rejoin(vec![died]);
