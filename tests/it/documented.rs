@@ -7,9 +7,9 @@ use crate::link::Link;
 use crate::own_server::flavour_of;
 use crate::proxy::{Proxy, fresh_schema};
 use crate::script::{Flavour, Server};
-use crate::session::{Session, until_busy};
-use crate::stage::{eventually, on_both};
-use crate::wire::{Execute, Param, Response, Shape};
+use crate::session::{Session, account, until_busy};
+use crate::stage::{Database, eventually, on_both};
+use crate::wire::{Account, End, Execute, Param, Response, Shape, capability};
 
 on_both! {
     a_bulk_execution_of_a_lock_call_is_refused
@@ -24,6 +24,8 @@ on_both! {
     a_proxy_that_grants_nothing_says_that_a_free_lock_is_not_available
     lock_tables_that_do_not_answer_are_an_error
     lock_tables_that_refuse_are_an_error
+    an_expired_password_does_not_keep_a_lock_from_being_taken
+    an_analysed_function_that_opens_a_cursor_ends_the_session
 }
 
 fn until_waiting(proxy: &Proxy) {
@@ -35,6 +37,54 @@ fn until_waiting(proxy: &Proxy) {
 fn error(session: &mut Session, sql: &str) -> Option<u16> {
     session.send(sql);
     session.client.read_response(Shape::Query).error()
+}
+
+/// The server alone knows that it has expired, and says so after the row is written.
+fn an_expired_password_does_not_keep_a_lock_from_being_taken(server: &Server) {
+    let proxy = Proxy::start(&server.url, &["--mode", "durable"]);
+    let name = fresh_schema().replace("lockstead_t", "e");
+    let mut root = server.root();
+    root.run(&format!("CREATE USER {name}@'%' IDENTIFIED BY ''"));
+    root.run(&format!("ALTER USER {name}@'%' PASSWORD EXPIRE"));
+    let usual = account();
+    let capabilities = usual.capabilities | capability::CAN_HANDLE_EXPIRED_PASSWORDS;
+    let account = Account { user: name.clone(), password: String::new(), capabilities, ..usual };
+    let mut expired = Session::of(proxy.port, &account);
+    let mut other = Session::at(proxy.port);
+    assert_eq!(error(&mut expired, "SELECT 1"), Some(1820));
+    assert_eq!(error(&mut expired, "SELECT GET_LOCK('k',0)"), Some(1820));
+    assert!(!other.is_free("k"));
+    drop(expired);
+    eventually("it ends with its session", || other.is_free("k").then_some(()));
+    root.run(&format!("DROP USER {name}@'%'"));
+}
+
+/// The servers say that a cursor has the rows, and send rows at once (MariaDB: the definitions of two results). A client at
+/// the server is out of step then.
+fn an_analysed_function_that_opens_a_cursor_ends_the_session(server: &Server) {
+    let proxy = Proxy::start(&server.url, &[]);
+    let database = Database::create(server);
+    let name = &database.name;
+    let mut root = server.root();
+    root.run(&format!(
+        "CREATE FUNCTION {name}.f() RETURNS INT DETERMINISTIC READS SQL DATA BEGIN DECLARE x INT; \
+         DECLARE c CURSOR FOR SELECT 1; OPEN c; FETCH c INTO x; CLOSE c; RETURN x; END"
+    ));
+    let word = if flavour_of(server) == Flavour::MySql { "EXPLAIN ANALYZE" } else { "ANALYZE" };
+    let text = format!("{word} SELECT {name}.f()");
+    for (cursor, eofs, lives) in [(1, true, false), (0, true, true), (1, false, true)] {
+        let mut account = account();
+        if eofs {
+            account.capabilities &= !capability::DEPRECATE_EOF;
+        }
+        let mut session = Session::of(proxy.port, &account);
+        let id = session.client.prepare(text.as_bytes()).statement_id().expect("prepared");
+        let executed = session.client.execute(id, &Execute { cursor, ..Execute::default() });
+        let goes_on =
+            executed.end == End::Complete && session.client.query(b"SELECT 1").end == End::Complete;
+        assert_eq!(goes_on, lives, "{cursor} {eofs}");
+    }
+    assert!(proxy.metric("lockstead_sessions_closed_total{reason=\"response\"}") >= 1.0);
 }
 
 fn a_bulk_execution_of_a_lock_call_is_refused(server: &Server) {

@@ -1,7 +1,10 @@
 //! State that a session leaves on a connection, and that the next one must not find.
 
-use super::ground::{Ground, WAYS, until_waiting};
-use crate::script::Server;
+use std::sync::Arc;
+
+use super::ground::{Ground, Suited, WAYS, options, until_waiting};
+use crate::own_server::{OwnServer, flavour_of};
+use crate::script::{Flavour, Server};
 use crate::session::{Session, account};
 use crate::stage::{eventually, on_both};
 use crate::wire::capability::IGNORE_SPACE;
@@ -11,11 +14,34 @@ on_both! {
     the_next_session_finds_nothing_of_the_last_one
     sessions_find_their_own_state_on_a_shared_connection
     nothing_runs_where_the_state_of_the_session_cannot_be_put
+    a_variable_that_nobody_may_set_any_more_is_told_at_the_move
     a_session_whose_schema_is_gone_is_in_none
     a_mode_that_only_logins_add_is_as_the_session_has_it
     a_reset_frees_locks_and_leaves_a_clean_session
     a_change_of_user_frees_locks_and_leaves_a_clean_session
     a_quit_frees_locks_and_leaves_a_clean_connection
+}
+
+fn a_variable_that_nobody_may_set_any_more_is_told_at_the_move(server: &Server) {
+    let flavour = flavour_of(server);
+    if flavour == Flavour::MySql {
+        return;
+    }
+    let more = [options(flavour), &["--query-cache-type=1", "--query-cache-size=1M"]].concat();
+    let own = Arc::new(OwnServer::start(flavour, &more));
+    let ground = Ground::before(Suited::alone(&own), 1, &[]);
+    let [mut session, mut other] = [ground.session(), ground.session()];
+    session.lock("k");
+    session.run("SET SESSION query_cache_type = DEMAND");
+    own.server.root().run("SET GLOBAL query_cache_type = OFF");
+    assert_eq!(session.value("SELECT 7").as_deref(), Some("7"), "it has not moved");
+    other.run("DO 0");
+    for _ in 0..2 {
+        assert_eq!(session.client.query(b"SELECT 7").error(), Some(1429));
+    }
+    own.server.root().run("SET GLOBAL query_cache_type = ON");
+    assert_eq!(session.value("SELECT @@query_cache_type").as_deref(), Some("DEMAND"));
+    session.unlock("k");
 }
 
 /// Leaves all kinds of state, among them a lock of the server's own, which a function takes.
