@@ -6,7 +6,7 @@ use super::json;
 use crate::admin::Desk;
 use crate::cli::text;
 use crate::launch::run;
-use crate::proxy::fresh_schema;
+use crate::proxy::{Proxy, fresh_schema};
 use crate::script::Server;
 use crate::session::Session;
 use crate::stage::{eventually, on_both};
@@ -14,9 +14,11 @@ use crate::stage::{eventually, on_both};
 on_both! {
     the_last_holders_of_a_lock_are_shown_in_every_mode
     a_lock_that_was_taken_away_says_so
+    holds_that_end_with_their_session_say_why
     no_more_holds_are_remembered_than_the_setting_says
     holds_are_written_into_a_table_where_that_is_wanted
     a_history_that_cannot_be_written_stops_nobody
+    a_history_that_the_account_may_not_write_is_reported
 }
 
 /// Name, connection and end of each hold that is remembered, the one that ended last first.
@@ -85,6 +87,31 @@ fn a_lock_that_was_taken_away_says_so(server: &Server) {
     holder.lock("a");
     desk.rows(&["release", "a"]);
     assert_eq!(ends(&until(&desk, 1)), [("a".to_owned(), holder.id(), "revoked".to_owned())]);
+}
+
+/// With the lease, and at the end of the proxy.
+fn holds_that_end_with_their_session_say_why(server: &Server) {
+    let desk = Desk::with(server, "history_rows = 1000\n", &["--mode", "durable"]);
+    let mut fenced = Session::at(desk.proxy.port);
+    fenced.lock("fenced");
+    // Another proxy has taken its locks over.
+    server.root().run(&format!("UPDATE {}.proxies SET state=2", desk.proxy.schema));
+    let rows = until(&desk, 1);
+    assert_eq!(ends(&rows)[0], ("fenced".to_owned(), fenced.id(), "fenced".to_owned()));
+    let granting = || desk.proxy.metric("lockstead_lease_good") >= 1.0;
+    eventually("it grants again", || granting().then_some(()));
+    let mut drained = Session::at(desk.proxy.port);
+    drained.lock("drained");
+    desk.proxy.signal("TERM");
+    eventually("all are written", || {
+        let rows = written(server, &desk);
+        let ends = ["fenced", "drained"];
+        let told = |end: &&str| {
+            let row = |row: &&String| row.starts_with(*end) && row.ends_with(&format!(" {end}"));
+            rows.iter().any(|r| row(&r))
+        };
+        ends.iter().all(told).then_some(())
+    });
 }
 
 fn no_more_holds_are_remembered_than_the_setting_says(server: &Server) {
@@ -172,4 +199,30 @@ fn a_history_that_cannot_be_written_stops_nobody(server: &Server) {
         desk.proxy.log().contains("the history of locks is written again").then_some(())
     });
     assert!(desk.proxy.metric("lockstead_history_lost_total") < 0.5);
+}
+
+fn a_history_that_the_account_may_not_write_is_reported(server: &Server) {
+    let schema = fresh_schema();
+    drop(Proxy::start_on(&server.url, &schema, &[]));
+    let name = schema.replace("lockstead_t", "a");
+    let mut root = server.root();
+    root.run(&format!("CREATE USER {name}@'%' IDENTIFIED BY 'pw'"));
+    for table in root.column(&format!("SHOW TABLES FROM {schema}")) {
+        let writes = if table == "lock_history" { "" } else { ", INSERT, UPDATE, DELETE" };
+        root.run(&format!("GRANT SELECT{writes} ON {schema}.{table} TO {name}@'%'"));
+    }
+    server.warm_up(&name, "pw");
+    let url = server.url.replace("root:rootpw@", &format!("{name}:pw@"));
+    let proxy = Proxy::start_on(&url, &schema, &["--history-rows", "1000", "--lease", "2s"]);
+    let mut session = Session::at(proxy.port);
+    // It cannot see whether other proxies are gone, so it waits a lease.
+    assert_eq!(session.value("SELECT GET_LOCK('a',600)").as_deref(), Some("1"));
+    session.unlock("a");
+    eventually("the log says what is missing", || {
+        let log = proxy.log();
+        (log.contains("1142") && log.contains("GRANT SELECT, INSERT and DELETE")).then_some(())
+    });
+    session.lock("b");
+    assert!(proxy.metric("lockstead_history_failures_total") > 0.5);
+    root.run(&format!("DROP USER {name}@'%'"));
 }
