@@ -57,6 +57,22 @@ const STYLES: [Style; 6] = [
     },
 ];
 
+/// An account of a plugin by which the proxy learns no password from the server's verifier.
+fn of_another_plugin(server: &Server) -> Tenant {
+    const PASSWORD: &str = "of another plugin";
+    let tenant = Tenant::create(server, PASSWORD);
+    let identified = match flavour_of(server) {
+        Flavour::MySql => format!("WITH sha256_password BY '{PASSWORD}'"),
+        Flavour::MariaDb => {
+            // Another test may have done so.
+            server.root().try_run("INSTALL SONAME 'auth_ed25519'");
+            format!("VIA ed25519 USING PASSWORD('{PASSWORD}')")
+        }
+    };
+    server.root().run(&format!("ALTER USER {} IDENTIFIED {identified}", tenant.name));
+    tenant
+}
+
 /// What a client is told from its login packet on.
 #[derive(Debug, PartialEq, Eq)]
 struct Told {
@@ -92,12 +108,13 @@ fn a_login_is_answered_as_by_the_server(server: &Server) {
     let (open, expired) =
         (Tenant::create(ground.server(), ""), Tenant::create(ground.server(), "of the past"));
     ground.server().root().run(&format!("ALTER USER {} PASSWORD EXPIRE", expired.name));
+    let another = of_another_plugin(ground.server());
     let other = match flavour_of(server) {
         Flavour::MySql => "mysql_native_password",
         Flavour::MariaDb => "caching_sha2_password",
     };
     for style in &STYLES {
-        for tenant in [&ground.tenant, &open, &expired] {
+        for tenant in [&ground.tenant, &open, &expired, &another] {
             let right = tenant.account.password.as_str();
             for (password, tls) in
                 [right, "not it", ""].into_iter().flat_map(|p| [(p, false), (p, true)])
