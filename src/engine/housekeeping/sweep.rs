@@ -1,14 +1,14 @@
 //! Compares the native locks that are held here with the server's own: routines take and release locks that are not in the
 //! text. Also lists the locks of clients that do not come through a proxy, in mode durable too, where these exclude nobody.
 //!
-//! The server's list has the locks of all proxies, so it is read each second only while it is short. In between some of the
-//! locks that are held here are looked at, each by its name.
+//! The server's list has the locks of all proxies, and on MariaDB it is made from all metadata locks. So it is read each second
+//! only while it is short and comes fast. In between some of the locks that are held here are looked at, each by its name.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::engine::handle::Engine;
 use crate::engine::io::gatekeeper::PREFIX;
@@ -25,6 +25,11 @@ use crate::types::BackendId;
 const SWEEP: Duration = Duration::from_secs(1);
 /// Locks in the list for which the next one comes a second later.
 const A_SECOND_LATER: usize = 1000;
+/// The lists of all proxies together take one part in so many of the time of one of the server's processors.
+const SHARE: u32 = 10;
+/// What a list takes, before one was read. Each list at most doubles what is expected of the next, since one may be late by
+/// chance.
+const EXPECTED: Duration = Duration::from_millis(1);
 /// Seconds without a list, at most.
 const LONGEST: usize = 30;
 
@@ -40,6 +45,7 @@ pub(in crate::engine) async fn sweep(access: Arc<StoreAccess>, engine: Engine, n
         direct: HashSet::new(),
         complaint: Complaint::of(native),
         unlisted: 0,
+        expected: EXPECTED,
         doubted: HashSet::new(),
         next: 0,
     };
@@ -70,15 +76,20 @@ struct Sweeper {
     complaint: Complaint,
     /// Turns until the next list.
     unlisted: usize,
+    /// How long the next list takes.
+    expected: Duration,
     /// Locks held here that the server did not have when they were looked at last.
     doubted: HashSet<NativeHold>,
     /// Where the next look begins.
     next: usize,
 }
 
-/// Turns without a list after one with so many locks.
-fn pause(listed: usize) -> usize {
-    (listed / A_SECOND_LATER).min(LONGEST)
+/// Turns without a list after one with so many locks, if it takes so long and so many proxies read it.
+fn pause(listed: usize, takes: Duration, proxies: usize) -> usize {
+    let all =
+        takes.saturating_mul(SHARE).saturating_mul(u32::try_from(proxies).unwrap_or(u32::MAX));
+    let seconds = usize::try_from(all.as_secs()).unwrap_or(usize::MAX);
+    (listed / A_SECOND_LATER).max(seconds).min(LONGEST)
 }
 
 impl Sweeper {
@@ -91,10 +102,13 @@ impl Sweeper {
             return self.look(holds).await;
         }
         let conn = self.link.get().await?;
+        let asked = Instant::now();
         match conn.user_locks(None).await? {
             UserLocks::Listed { locks, garbled } => {
                 self.complaint.hear(None);
-                self.unlisted = pause(locks.len());
+                self.expected = asked.elapsed().clamp(EXPECTED, self.expected * 2);
+                let proxies = self.engine.peers().live() + 1;
+                self.unlisted = pause(locks.len(), self.expected, proxies);
                 self.compare(&holds, locks, &garbled).await
             }
             UserLocks::Unlisted(why) => {
@@ -226,12 +240,23 @@ impl Sweeper {
 
 #[cfg(test)]
 mod tests {
-    use super::pause;
+    use std::time::Duration;
+
+    use super::{EXPECTED, LONGEST, pause};
 
     #[test]
     fn a_long_list_is_read_less_often() {
         for (listed, turns) in [(0, 0), (999, 0), (1000, 1), (12_345, 12), (50_000, 30)] {
-            assert_eq!(pause(listed), turns, "{listed}");
+            assert_eq!(pause(listed, EXPECTED, 1), turns, "{listed}");
         }
+    }
+
+    #[test]
+    fn a_slow_list_is_read_less_often_the_more_proxies_read_it() {
+        let cases = [(4, 1, 0), (4, 20, 0), (40, 1, 0), (40, 3, 1), (40, 20, 8), (1500, 20, 30)];
+        for (ms, proxies, turns) in cases {
+            assert_eq!(pause(10, Duration::from_millis(ms), proxies), turns, "{ms} {proxies}");
+        }
+        assert_eq!(pause(0, Duration::MAX, usize::MAX), LONGEST);
     }
 }

@@ -1,6 +1,6 @@
-//! The other proxies, as far as their modes matter to sessions.
+//! The other proxies: their modes, as far as these matter to sessions, and how many there are.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::store::statement::Others;
 
@@ -9,12 +9,17 @@ use crate::store::statement::Others;
 pub struct Peers {
     by_rows: AtomicBool,
     native: AtomicBool,
+    live: AtomicUsize,
 }
 
 impl Default for Peers {
     /// Nothing is known: there may be locks that the server does not know.
     fn default() -> Self {
-        Self { by_rows: AtomicBool::new(true), native: AtomicBool::new(false) }
+        Self {
+            by_rows: AtomicBool::new(true),
+            native: AtomicBool::new(false),
+            live: AtomicUsize::new(0),
+        }
     }
 }
 
@@ -30,8 +35,14 @@ impl Peers {
         self.native.load(Ordering::Relaxed)
     }
 
+    /// How many hold a lease.
+    pub(in crate::engine) fn live(&self) -> usize {
+        self.live.load(Ordering::Relaxed)
+    }
+
     pub(in crate::engine) fn see(&self, others: &Others) {
         self.by_rows.store(others.by_rows, Ordering::Relaxed);
         self.native.store(others.native, Ordering::Relaxed);
+        self.live.store(others.waiting.len(), Ordering::Relaxed);
     }
 }
