@@ -128,7 +128,8 @@ pub(crate) fn run(place: &Workplace, options: &Options) -> Result<()> {
     std::fs::create_dir_all(&out)?;
     let limit = Duration::from_secs(options.seconds);
     let out = out.canonicalize()?;
-    let stand = Stand { place, out, limit, lists_sessions: !shares, moves: options.shuffle };
+    let stand =
+        Stand { place, out, limit, lists_sessions: !shares, shares, moves: options.shuffle };
 
     let mut table = Table::default();
     for release in &flavours {

@@ -70,6 +70,7 @@ void reset(void);
 void change_user(void);
 void reconnect(void);
 void lock(void);
+void busy(void);
 void commands(void);
 void bulk(void);
 #endif

@@ -122,7 +122,7 @@ static const struct {
   {"errors", errors}, {"big_packet", big_packet}, {"big_result", big_result}, {"cursor", cursor},
   {"multi_results", multi_results}, {"warnings", warnings}, {"infile", infile}, {"compression", compression},
   {"reconnect", reconnect}, {"reset", reset}, {"change_user", change_user}, {"lock", lock},
-  {"commands", commands}, {"bulk", bulk},
+  {"commands", commands}, {"bulk", bulk}, {"busy", busy},
 };
 
 static const char *given(const char *name) {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void prepared_statements(void) {
   MYSQL *m = open_connection();
@@ -261,6 +262,31 @@ void lock(void) {
   else results(a);
   mysql_close(a);
   mysql_close(c);
+}
+
+void busy(void) {
+  MYSQL *m = open_connection();
+  if (!m) return;
+  quiet(m, "CREATE TABLE busy (id INT AUTO_INCREMENT PRIMARY KEY, n INT NOT NULL)");
+  quiet(m, "INSERT INTO busy (n) VALUES (0)");
+  run(m, "SELECT GET_LOCK('busy', 5)");
+  int errors = 0, over = 0;
+  for (int round = 0; round < 400 && !over; round++) {
+    int failed = mysql_query(m, "UPDATE busy SET n = n + 1");
+    if (!failed) failed = mysql_query(m, "SELECT n > 510 FROM busy");
+    MYSQL_RES *result = failed ? NULL : mysql_store_result(m);
+    MYSQL_ROW row = result ? mysql_fetch_row(result) : NULL;
+    if (row) over = *row[0] == '1';
+    else errors++;
+    if (result) mysql_free_result(result);
+    usleep(50000);
+  }
+  line("over: %d, one error at most: %s", over, errors < 2 ? "yes" : "no");
+  run(m, "SELECT IS_USED_LOCK('busy') = CONNECTION_ID()");
+  run(m, "SELECT id = LAST_INSERT_ID() FROM busy");
+  run(m, "SELECT RELEASE_LOCK('busy')");
+  quiet(m, "DROP TABLE busy");
+  mysql_close(m);
 }
 
 // --- lesser commands ----------------------------------------------------------------

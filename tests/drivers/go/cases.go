@@ -18,7 +18,7 @@ var cases = []struct {
 }{
 	{"connect", connect}, {"types", types}, {"prepared", prepared}, {"transactions", transactions}, {"errors", faults},
 	{"big_packet", bigPacket}, {"big_result", bigResult}, {"multi_results", multiResults}, {"warnings", warnings},
-	{"infile", infile}, {"compression", compression}, {"reconnect", reconnect}, {"lock", lock}, {"pool", pooled},
+	{"infile", infile}, {"compression", compression}, {"reconnect", reconnect}, {"lock", lock}, {"pool", pooled}, {"busy", busy},
 }
 
 func connect(s *Session) {
@@ -287,6 +287,30 @@ func lock(a *Session) {
 	a.told("released", "SELECT RELEASE_LOCK(?)", lock)
 	a.told("none", "SELECT RELEASE_LOCK(?)", lock)
 	a.listed("together", "SELECT GET_LOCK(?, 10) AS a, GET_LOCK(?, 0) AS b, RELEASE_ALL_LOCKS() AS n", lock+"1", lock+"2")
+}
+
+func busy(s *Session) {
+	s.done("create", "CREATE TABLE busy (id INT AUTO_INCREMENT PRIMARY KEY, n INT NOT NULL)")
+	s.done("insert", "INSERT INTO busy (n) VALUES (0)")
+	s.told("lock", "SELECT GET_LOCK(?, 5)", "busy")
+	errors, over := 0, false
+	for round := 0; round < 400 && !over; round++ {
+		_, err := s.Exec("UPDATE busy SET n = n + ?", 1)
+		if err == nil {
+			var v any
+			v, err = s.value("SELECT n > ? FROM busy", 510)
+			over = err == nil && strings.Contains(show(v), "(1)")
+		}
+		if err != nil {
+			errors++
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	say("over: %t, one error at most: %t", over, errors < 2)
+	s.told("mine", "SELECT IS_USED_LOCK('busy') = CONNECTION_ID()")
+	s.told("id", "SELECT id = LAST_INSERT_ID() FROM busy")
+	s.told("released", "SELECT RELEASE_LOCK(?)", "busy")
+	s.done("drop", "DROP TABLE busy")
 }
 
 func pooled(*Session) {

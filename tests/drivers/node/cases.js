@@ -280,6 +280,28 @@ async function lock(a) {
   });
 }
 
+async function busy(s) {
+  await s.query('CREATE TABLE busy (id INT AUTO_INCREMENT PRIMARY KEY, n INT NOT NULL)');
+  await s.query('INSERT INTO busy (n) VALUES (0)');
+  await tell('lock', value(s, 'SELECT GET_LOCK(?, 5)', ['busy']));
+  let errors = 0;
+  let over = false;
+  for (let round = 0; round < 400 && !over; round++) {
+    try {
+      await s.query('UPDATE busy SET n = n + 1');
+      over = Number(await value(s, 'SELECT n > 510 FROM busy')) === 1;
+    } catch {
+      errors++;
+    }
+    await pause(50);
+  }
+  say(`over: ${over}, one error at most: ${errors < 2}`);
+  await tell('mine', value(s, "SELECT IS_USED_LOCK('busy') = CONNECTION_ID()"));
+  await tell('id', value(s, 'SELECT id = LAST_INSERT_ID() FROM busy'));
+  await tell('released', value(s, 'SELECT RELEASE_LOCK(?)', ['busy']));
+  await s.query('DROP TABLE busy');
+}
+
 async function pool() {
   const name = `${env.DB_SCHEMA}.pool`;
   const them = await client.pool(3);
@@ -307,7 +329,7 @@ const cases = [
   ['errors', errors], ['big_packet', bigPacket], ['big_result', bigResult, has('stream')],
   ['multi_results', multiResults, () => client.multi], ['warnings', warnings], ['infile', infile, has('infile')],
   ['compression', compression, () => client.compress], ['reconnect', reconnect], ['reset', reset, has('reset')],
-  ['change_user', changeUser, has('changeUser')], ['lock', lock], ['pool', pool, () => client.pool],
+  ['change_user', changeUser, has('changeUser')], ['lock', lock], ['busy', busy], ['pool', pool, () => client.pool],
   ['model', (s) => client.model(s, tell), () => client.model],
 ];
 

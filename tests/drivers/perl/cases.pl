@@ -275,6 +275,26 @@ my %cases = (
         tell_('none', sub { value($a, 'SELECT RELEASE_LOCK(?)', $lock) });
         tell_('together', sub { rows($a, 'SELECT GET_LOCK(?, 0), GET_LOCK(?, 0), RELEASE_ALL_LOCKS()', "${lock}1", "${lock}2") });
     },
+    busy => sub {
+        my ($s) = @_;
+        $s->do('CREATE TABLE busy (id INT AUTO_INCREMENT PRIMARY KEY, n INT NOT NULL)');
+        $s->do('INSERT INTO busy (n) VALUES (0)');
+        tell_('lock', sub { value($s, 'SELECT GET_LOCK(?, ?)', 'busy', 5) });
+        my ($errors, $over) = (0, 0);
+        for (1 .. 400) {
+            $over = eval {
+                $s->do('UPDATE busy SET n = n + 1');
+                value($s, 'SELECT n > 510 FROM busy');
+            } // do { $errors++; 0 };
+            last if $over;
+            sleep 0.05;
+        }
+        say_("over: $over, one error at most: " . ($errors < 2 ? 'yes' : 'no'));
+        tell_('mine', sub { value($s, "SELECT IS_USED_LOCK('busy') = CONNECTION_ID()") });
+        tell_('id', sub { value($s, 'SELECT id = LAST_INSERT_ID() FROM busy') });
+        tell_('released', sub { value($s, 'SELECT RELEASE_LOCK(?)', 'busy') });
+        $s->do('DROP TABLE busy');
+    },
 );
 
 my $main = session();
@@ -284,7 +304,7 @@ while (my $line = <$file>) {
     my ($flavour, $sql) = $line =~ /^(?:(mysql|mariadb): )?(.*)$/;
     $main->do($sql) if $sql ne '' && $sql !~ /^#/ && (!defined $flavour || $flavour eq $ENV{DB_FLAVOUR});
 }
-for my $name (qw(connect types prepared transactions errors big_packet big_result multi_results warnings infile compression reconnect lock)) {
+for my $name (qw(connect types prepared transactions errors big_packet big_result multi_results warnings infile compression reconnect lock busy)) {
     $case = $name;
     eval { $cases{$name}->(session()); 1 } or say_("error $@" =~ s/ at \S+ line.*//sr);
 }

@@ -353,6 +353,28 @@ function lock(Client $a): void
     tell('together', fn () => $a->prepared('SELECT GET_LOCK(?, 0) AS a, GET_LOCK(?, 0) AS b, RELEASE_ALL_LOCKS() AS n', ["{$lock}1", "{$lock}2"]));
 }
 
+function busy(Client $a): void
+{
+    $a->query('CREATE TABLE busy (id INT AUTO_INCREMENT PRIMARY KEY, n INT NOT NULL)');
+    $a->query('INSERT INTO busy (n) VALUES (0)');
+    tell('lock', fn () => $a->value('SELECT GET_LOCK(?, 5)', ['busy']));
+    [$errors, $over] = [0, false];
+    for ($round = 0; $round < 400 && !$over; $round++) {
+        try {
+            $a->query('UPDATE busy SET n = n + 1');
+            $over = (int) $a->value('SELECT n > 510 FROM busy') === 1;
+        } catch (Throwable) {
+            $errors++;
+        }
+        usleep(50000);
+    }
+    say('over: ' . show($over) . ', one error at most: ' . show($errors < 2));
+    tell('mine', fn () => $a->value("SELECT IS_USED_LOCK('busy') = CONNECTION_ID()"));
+    tell('id', fn () => $a->value('SELECT id = LAST_INSERT_ID() FROM busy'));
+    tell('released', fn () => $a->value('SELECT RELEASE_LOCK(?)', ['busy']));
+    $a->query('DROP TABLE busy');
+}
+
 $current = 'setup';
 $main = open();
 foreach (file(__DIR__ . '/../setup.sql', FILE_IGNORE_NEW_LINES) as $line) {
@@ -361,7 +383,7 @@ foreach (file(__DIR__ . '/../setup.sql', FILE_IGNORE_NEW_LINES) as $line) {
         $main->query($m[2]);
     }
 }
-foreach (['connect', 'types', 'prepared', 'transactions', 'errors', 'big_packet', 'big_result', 'cursor', 'multi_results', 'warnings', 'infile', 'compression', 'reconnect', 'change_user', 'lock'] as $case) {
+foreach (['connect', 'types', 'prepared', 'transactions', 'errors', 'big_packet', 'big_result', 'cursor', 'multi_results', 'warnings', 'infile', 'compression', 'reconnect', 'change_user', 'lock', 'busy'] as $case) {
     $current = $case;
     try {
         $case(open());

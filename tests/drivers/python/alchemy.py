@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import hashlib
+import time
 
 import show
 from show import Aside, attempt, line, until, value
@@ -167,6 +168,27 @@ class Cases:
             b.invalidate()
             waiting.show("a gets after a close")
             line("a releases", a.scalar(release), a.scalar(release), a.scalar(select(func.is_free_lock("job"))))
+
+    def busy(self):
+        a = self.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        a.execute(text("CREATE TABLE busy (id INT AUTO_INCREMENT PRIMARY KEY, n INT NOT NULL)"))
+        a.execute(text("INSERT INTO busy (n) VALUES (0)"))
+        line("lock", self.one(a, "SELECT GET_LOCK('busy', 5)"))
+        errors, over = 0, 0
+        for _ in range(400):
+            try:
+                a.execute(text("UPDATE busy SET n = n + 1"))
+                over = self.one(a, "SELECT n > 510 FROM busy")
+            except Exception:  # noqa: BLE001: one is allowed
+                errors += 1
+            if over == 1:
+                break
+            time.sleep(0.05)
+        line("over", over == 1, "one error at most", errors < 2)
+        line("mine", self.one(a, "SELECT IS_USED_LOCK('busy') = CONNECTION_ID()"), "id", self.one(a, "SELECT id = LAST_INSERT_ID() FROM busy"))
+        line("released", self.one(a, "SELECT RELEASE_LOCK('busy')"))
+        a.execute(text("DROP TABLE busy"))
+        a.close()
 
     def pool(self):
         pool = engine(poolclass=QueuePool, pool_size=2, max_overflow=0, pool_timeout=30)

@@ -15,7 +15,7 @@ MODULES = {
 
 CASES = (
     "connect types prepared transactions errors big_packet big_result cursor multi_results warnings infile compression "
-    "reconnect reset change_user lock pool"
+    "reconnect reset change_user lock pool busy"
 ).split()
 
 

@@ -265,6 +265,26 @@ def lock(a)
   advisory(a, lock) if a.is_a?(Active)
 end
 
+def busy(s)
+  s.rows('CREATE TABLE busy (id INT AUTO_INCREMENT PRIMARY KEY, n INT NOT NULL)')
+  s.rows('INSERT INTO busy (n) VALUES (0)')
+  tell('lock') { s.value("SELECT GET_LOCK('busy', 5)") }
+  errors = 0
+  over = (1..400).any? do
+    sleep 0.05
+    s.rows('UPDATE busy SET n = n + 1')
+    s.value('SELECT n > 510 FROM busy') == 1
+  rescue StandardError
+    errors += 1
+    false
+  end
+  say "over: #{over}, one error at most: #{errors < 2}"
+  tell('mine') { s.value("SELECT IS_USED_LOCK('busy') = CONNECTION_ID()") }
+  tell('id') { s.value('SELECT id = LAST_INSERT_ID() FROM busy') }
+  tell('released') { s.value("SELECT RELEASE_LOCK('busy')") }
+  s.rows('DROP TABLE busy')
+end
+
 # What migrations do, and with_advisory_lock.
 def advisory(a, lock)
   opened do |b|
@@ -337,7 +357,7 @@ opened do |s|
     s.rows(sql)
   end
 end
-%i[connect types prepared transactions errors big_packet big_result multi_results warnings infile compression reconnect reset lock model].each do |name|
+%i[connect types prepared transactions errors big_packet big_result multi_results warnings infile compression reconnect reset lock busy model].each do |name|
   $case = name
   opened { |s| send(name, s) }
 rescue StandardError => e

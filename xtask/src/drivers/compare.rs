@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -23,6 +25,8 @@ pub(super) struct Stand<'a> {
     pub(super) limit: Duration,
     /// Whether the server's process list has sessions by their ids.
     pub(super) lists_sessions: bool,
+    /// Whether the proxies' sessions share connections.
+    pub(super) shares: bool,
     /// Whether sessions give their connections away whenever they may.
     pub(super) moves: bool,
 }
@@ -153,7 +157,16 @@ impl Stand<'_> {
             .stdout(File::create(with("raw"))?)
             .stderr(File::create(with("err"))?);
         let printed = || fs::metadata(with("raw")).map_or(0, |raw| raw.len());
-        let status = Group::start(&mut command)?.wait_for(self.limit, printed)?;
+        let loses = self.shares && port == cell.proxy.port();
+        let over = AtomicBool::new(false);
+        let status = thread::scope(|scope| {
+            let beside = scope.spawn(|| accompany(cell, loses, &over));
+            let status =
+                Group::start(&mut command).and_then(|group| group.wait_for(self.limit, printed));
+            over.store(true, Ordering::Relaxed);
+            beside.thread().unpark();
+            status
+        })?;
         let mut output = mask(&with("raw"), port)?;
         let failure = match status {
             Some(status) if status.success() => {
@@ -175,6 +188,28 @@ impl Stand<'_> {
         }
         fs::write(file, output)?;
         Ok(failure.is_none())
+    }
+}
+
+/// For the case `busy`: lets the client work until it is told that it is enough. `loses`: before that, the server closes its
+/// connections.
+fn accompany(cell: &Cell, loses: bool, over: &AtomicBool) {
+    // The table is there during the case.
+    let works = || cell.server.sql("SELECT n FROM drivers.busy WHERE n BETWEEN 3 AND 499");
+    while !over.load(Ordering::Relaxed) {
+        thread::park_timeout(Duration::from_millis(300));
+        if !works().is_ok_and(|n| !n.is_empty()) {
+            continue;
+        }
+        let (user, mut enough) = (cell.user, String::from("UPDATE drivers.busy SET n = n + 500"));
+        if loses {
+            let ids =
+                "SELECT CONCAT('KILL ', id, ';') FROM information_schema.processlist WHERE user =";
+            let kills = cell.server.sql(&format!("{ids} '{user}'")).unwrap_or_default();
+            enough.insert_str(0, &kills);
+        }
+        // Some of the connections may be gone.
+        let _ = cell.server.sql_with(&["--force"], &enough);
     }
 }
 
