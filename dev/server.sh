@@ -22,7 +22,7 @@
 # loses nothing by that, since what it wrote is in the system's memory.
 #
 # LOCKSTEAD_SERVER_TEMPLATES names a folder where the first server of a kind leaves its
-# data as they were initialised; the next ones begin with a copy.
+# data as they were initialised, and its certificates; the next ones begin with a copy.
 #
 # For servers that form a cluster (dev/topology.sh): LOCKSTEAD_SERVER_DATA names a data
 # folder of a stopped server, of which start takes a copy instead of a new one;
@@ -253,6 +253,21 @@ from_template() {
   [ -e "$dir/data/ibdata1" ] || cp -a --reflink=auto --sparse=auto "$1/." "$dir/data"
 }
 
+# certificates: all servers that share templates have the same.
+certificates() {
+  local make shared=${LOCKSTEAD_SERVER_TEMPLATES:-}
+  make=$(dirname "$0")/certificates.sh
+  if [ -z "$shared" ]; then
+    "$make" "$dir/tls"
+    return
+  fi
+  (
+    flock 9
+    [ -e "$shared/tls" ] || { "$make" "$shared/tls.new" && mv "$shared/tls.new" "$shared/tls"; }
+  ) 9>"$shared/tls.lock" || return 1
+  cp -a "$shared/tls" "$dir/tls"
+}
+
 # on_failure new|old: a signal is a failure like others.
 on_failure() {
   # shellcheck disable=SC2064
@@ -273,7 +288,7 @@ start() {
   on_failure new
   rm -f "$dir/error.log"
   mkdir -m 700 "$dir/data" "$dir/tmp"
-  "$(dirname "$0")/certificates.sh" "$dir/tls" || die "there are no certificates"
+  certificates || die "there are no certificates"
   base_options
   run=${LOCKSTEAD_SERVER_RUN:-}
   if [ -n "${LOCKSTEAD_SERVER_DATA:-}" ]; then

@@ -89,7 +89,7 @@ group cargo test --package lockstead-model
 wait "$pid"
 
 # Then the rest at once, in parts, whose output follows part by part.
-parts=(topologies scripts servers)
+parts=(topologies others scripts servers)
 declare -A part
 # part NAME COMMAND...: starts a part.
 part() {
@@ -127,8 +127,9 @@ fi
 # The lease is far longer than a failover, also beside all the other tests.
 part topologies env "LOCKSTEAD_BIN=${LOCKSTEAD_BIN:-${CARGO_TARGET_DIR:-target}/debug/lockstead}" \
   "$dev/test-failover.sh" --quick --loopback --lease 40s "${topologies[@]/%/:kept}"
-part scripts cargo test --test differential "${others[@]}" -- --test-threads=7
-part servers cargo test --test it -- --test-threads=7 "${left_out[@]}"
+part others cargo test "${others[@]}" -- --test-threads=2
+part scripts cargo test --test differential -- --test-threads=7
+part servers cargo test --test it -- --test-threads=10 "${left_out[@]}"
 
 status=0
 for name in "${parts[@]}"; do

@@ -105,20 +105,22 @@ fn the_page_and_the_tables_are_served(server: &Server) {
     });
     let lock = &status["contended"][0];
     assert_eq!((&lock["name"], &lock["waiters_here"]), (&name.into(), &1.into()));
-    assert_eq!(status["locks"][0]["connection_id"], holder.id());
-    assert!(status["locks"][0]["token"].is_string(), "browsers would round it");
+    // Other tests take locks at the server itself.
+    let locks = status["locks"].as_array().expect("a list");
+    let held = locks.iter().find(|lock| lock["name"] == name).expect("it is listed");
+    assert_eq!(held["connection_id"], holder.id());
+    assert!(held["token"].is_string(), "browsers would round it");
     assert_eq!(status["waiters"][0]["connection_id"], other.id());
     assert_eq!(
         (&status["clusters"][0]["problem"], &status["draining"]),
         (&Value::Null, &false.into())
     );
-    assert_eq!(
-        (&status["clusters"][0]["held"], &status["clusters"][0]["waiting"]),
-        (&1.into(), &1.into())
-    );
+    assert!(status["clusters"][0]["held"].as_u64() >= Some(1), "{status}");
+    assert_eq!(status["clusters"][0]["waiting"], 1);
     eventually("rates are kept", || {
         let status = json(proxy.http, "/api/v1/status");
-        (status["clusters"][0]["rates"]["held"].as_array()?.last()? == 1).then_some(())
+        (status["clusters"][0]["rates"]["held"].as_array()?.last()?.as_u64() >= Some(1))
+            .then_some(())
     });
     for table in ["locks", "sessions", "proxies", "deadlocks", "history", "lease", "backends"] {
         assert!(json(proxy.http, &format!("/api/v1/{table}")).is_array(), "{table}");
