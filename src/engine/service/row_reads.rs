@@ -197,7 +197,7 @@ mod tests {
     use super::super::staged::{on_engine_thread, renew, service};
     use super::*;
     use crate::clock;
-    use crate::engine::messages::{Claim, SessionEvent};
+    use crate::engine::messages::{Claim, EventSender, SessionEvent};
     use crate::engine::service::keys::{Countdown, LocalHold};
     use crate::engine::shared::current_backend::CurrentBackend;
     use crate::engine::shared::lease::Lease;
@@ -278,6 +278,22 @@ mod tests {
         });
     }
 
+    /// Token 101, of connection 52.
+    fn hold_of_52(events: EventSender) -> LocalHold {
+        LocalHold {
+            token: 101,
+            conn: ConnectionId(52),
+            name: Box::default(),
+            owner: Arc::from(&b""[..]),
+            backend: CurrentBackend::default(),
+            run: 0,
+            events,
+            since: Instant::now(),
+            leaving: None,
+            native: false,
+        }
+    }
+
     /// While the lock tables cannot be written, RELEASE_LOCK is answered before its row is free.
     #[test]
     fn a_lock_whose_release_was_answered_is_not_reported() {
@@ -287,19 +303,8 @@ mod tests {
             renew(&lease, clock::now() + Duration::from_mins(1));
             lease.begin(ProxyId(7), Duration::ZERO);
             let key = plain(b"k", Flavour::MariaDb).expect("valid").key;
-            let held = LocalHold {
-                token: 101,
-                conn: ConnectionId(52),
-                name: Box::default(),
-                owner: Arc::from(&b""[..]),
-                backend: CurrentBackend::default(),
-                run: 0,
-                events: mpsc::unbounded_channel().0,
-                since: Instant::now(),
-                leaving: None,
-                native: false,
-            };
-            service.keys.enter(&key).held = Some(held);
+            let (events, _) = mpsc::unbounded_channel();
+            service.keys.enter(&key).held = Some(hold_of_52(events));
             let (done, awaited) = oneshot::channel();
             let done = Countdown::new(done);
             service.release_all(vec![(key.clone(), 101)], ProxyId(7), Some(&done));
@@ -331,18 +336,7 @@ mod tests {
             lease.begin(ProxyId(7), Duration::ZERO);
             let key = plain(b"k", Flavour::MariaDb).expect("valid").key;
             let (events, mut heard) = mpsc::unbounded_channel();
-            let held = LocalHold {
-                token: 101,
-                conn: ConnectionId(52),
-                name: Box::default(),
-                owner: Arc::from(&b""[..]),
-                backend: CurrentBackend::default(),
-                run: 0,
-                events,
-                since: Instant::now(),
-                leaving: None,
-                native: false,
-            };
+            let held = hold_of_52(events);
             service.keys.enter(&key).held = Some(held);
             let ask = |service: &mut Service| {
                 let (reply, answer) = oneshot::channel();
