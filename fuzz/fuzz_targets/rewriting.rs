@@ -31,7 +31,8 @@ fuzz_target!(|data: &[u8]| {
         let mut amend = Amend::new(capabilities);
         amend.next(how & 8 > 0);
         let types = (how & 16 > 0).then_some(([0; 8], [1; 8]));
-        let column = Column { name: b"name".to_vec(), types, whole: None };
+        let left_out = (how & 128 > 0).then(|| bytes.iter().copied().take(64).collect());
+        let column = Column { name: b"name".to_vec(), types, whole: None, left_out };
         amend.describe(vec![column; usize::from(columns)]);
         amend
     };
