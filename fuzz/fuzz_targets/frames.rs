@@ -63,7 +63,7 @@ fn definition(payload: &[u8]) {
         assert_eq!(column::names(&renamed).map(|(_, name)| name), Some(&b"another"[..]));
     }
     let types = column::type_bytes(payload).map(|t| (t, [7; 8]));
-    let column = Column { name: b"another".to_vec(), types, whole: None };
+    let column = Column { name: b"another".to_vec(), types, whole: None, left_out: None };
     let described = column.describe(payload);
     let whole = described.filter(|d| column::names(d).is_some());
     let _ = Column { whole, ..column }.describe(payload);
