@@ -7,6 +7,7 @@ use crate::proxy::{Proxy, fresh_schema};
 use crate::script::{Flavour, Server};
 use crate::session::Session;
 use crate::stage::{eventually, on_both};
+use crate::wire::render;
 
 on_both! {
     a_read_lock_disturbs_no_session_in_coexist
@@ -193,8 +194,11 @@ fn a_durable_session_releases_a_lock_during_a_backup(server: &Server) {
     assert_eq!(holder.value("SELECT 7").as_deref(), Some("7"));
     // Nobody has it, though its row says so, and nobody can get it.
     assert_eq!(holder.value("SELECT IS_USED_LOCK('k')"), None);
+    eventually("the proxy knows of the read lock", || {
+        (proxy.metric("lockstead_store_unwritable") > 0.5).then_some(())
+    });
     let refused = holder.client.query(b"SELECT GET_LOCK('k',0)");
-    assert_eq!(refused.error(), Some(1105));
+    assert_eq!(refused.error(), Some(1105), "{}", render::response(&refused));
     assert_eq!(holder.value("SELECT IS_USED_LOCK('k')"), None);
     assert!(other.is_free("k"));
     other.send("SELECT GET_LOCK('k',600)");
