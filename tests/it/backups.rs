@@ -192,11 +192,8 @@ fn a_durable_session_releases_a_lock_during_a_backup(server: &Server) {
     backup.run(READ_LOCK.0);
     holder.unlock("k");
     assert_eq!(holder.value("SELECT 7").as_deref(), Some("7"));
-    // Nobody has it, though its row says so, and nobody can get it.
+    // Nobody has it, though its row says so, and nobody can get it, whether the proxy knows why or not yet.
     assert_eq!(holder.value("SELECT IS_USED_LOCK('k')"), None);
-    eventually("the proxy knows of the read lock", || {
-        (proxy.metric("lockstead_store_unwritable") > 0.5).then_some(())
-    });
     let refused = holder.client.query(b"SELECT GET_LOCK('k',0)");
     assert_eq!(refused.error(), Some(1105), "{}", render::response(&refused));
     assert_eq!(holder.value("SELECT IS_USED_LOCK('k')"), None);

@@ -120,10 +120,10 @@ impl Faults {
         }
     }
 
-    /// Faults alone and in pairs until `end`; everything is well again after it.
-    pub(crate) fn rage_until(&mut self, end: Duration) {
+    /// Faults alone and in pairs until that is so; everything is well again after it.
+    pub(crate) fn rage_until(&mut self, is_over: impl Fn() -> bool) {
         self.quiet(500..1500);
-        while now() < end {
+        while !is_over() {
             self.hold_snapshot();
             let pair = self.random.random_range(0..2) == 0;
             let mut kinds: Vec<Kind> = (0..=usize::from(pair)).map(|_| self.draw()).collect();

@@ -60,7 +60,13 @@ impl Service {
             let stays = doubt.has_question();
             let Doubt { key, answer, .. } = doubt;
             match answer {
-                PendingAnswer::Try(id) => self.keys.leave(id, &key, Acquired::NotFree),
+                // Nobody has a lock whose release is only not stored yet: the try stays in the queue for it.
+                PendingAnswer::Try(id)
+                    if self.keys.get(&key).and_then(KeyState::holder).is_some() =>
+                {
+                    self.keys.leave(id, &key, Acquired::NotFree);
+                }
+                PendingAnswer::Try(_) => {}
                 PendingAnswer::Look(reply) => match self.holder_here(&key).filter(|_| stays) {
                     Some(conn) => {
                         let _ = reply.send(Look::Used(conn));
@@ -175,6 +181,20 @@ mod tests {
             let key_state = stage.service.keys.get(&stage.key);
             let granting = key_state.and_then(|state| state.granting.as_ref());
             assert_eq!(granting.map(|w| w.id), Some(1));
+        });
+    }
+
+    /// Its release is at the store, which does not answer.
+    #[test]
+    fn a_try_is_not_refused_for_a_lock_that_nobody_has() {
+        on_engine_thread(async {
+            let mut stage = HeldKey::new();
+            stage.service.release_all(vec![(stage.key.clone(), 101)], ProxyId(7), None);
+            stage.service.dispatch();
+            let mut tried = stage.tries(1);
+            tokio::time::sleep_until(stage.service.doubts.due().expect("a doubt")).await;
+            stage.service.end_doubts();
+            assert!(tried.try_recv().is_err());
         });
     }
 

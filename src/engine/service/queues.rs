@@ -26,7 +26,8 @@ impl Service {
         let mut waiter =
             Waiter { id, claim, reply: Some(reply), ticket: 0, edge: None, since, hurried: false };
         // Another session here has it or is first: no trip to the store can change that.
-        let before = state.granting.is_some() || !state.queue.is_empty();
+        let wanted = state.granting.as_ref().is_some_and(|first| first.reply.is_some());
+        let before = wanted || !state.queue.is_empty();
         if waiter.claim.once && granting && !before && state.held.is_some() {
             state.queue.push_back(waiter);
             self.doubts.enter(&key, PendingAnswer::Try(id), self.keys.get(&key));
@@ -97,22 +98,48 @@ mod tests {
     use crate::types::BackendId;
     use crate::types::{Flavour, ProxyId};
 
-    fn ask(service: &mut Service, id: u64, name: &[u8], conn: u64) -> oneshot::Receiver<Acquired> {
-        let claim = Claim {
+    fn claim(name: &[u8], conn: u64, once: bool) -> Claim {
+        Claim {
             name: plain(name, Flavour::MariaDb).expect("valid"),
             conn: ConnectionId(conn),
             backend: CurrentBackend::of(BackendId(conn)),
             owner: Arc::from(&b""[..]),
-            once: false,
+            once,
             holds: true,
             weight: 0,
             events: mpsc::unbounded_channel().0,
             native: false,
             began: None,
-        };
+        }
+    }
+
+    fn ask(service: &mut Service, id: u64, claim: Claim) -> oneshot::Receiver<Acquired> {
         let (reply, outcome) = oneshot::channel();
         service.acquire(id, claim, reply);
         outcome
+    }
+
+    fn granting() -> Service {
+        let lease = Arc::new(Lease::default());
+        let service = service(&lease);
+        renew(&lease, clock::now() + Duration::from_mins(1));
+        lease.begin(ProxyId(7), Duration::ZERO);
+        service
+    }
+
+    #[test]
+    fn a_try_is_refused_for_a_grant_that_is_under_way_if_it_is_wanted() {
+        on_engine_thread(async {
+            let mut service = granting();
+            let key = plain(b"k", Flavour::MariaDb).expect("valid").key;
+            let _first = ask(&mut service, 1, claim(b"k", 1, false));
+            service.dispatch();
+            let mut second = ask(&mut service, 2, claim(b"k", 2, true));
+            assert_eq!(second.try_recv(), Ok(Acquired::NotFree));
+            service.keys.leave(1, &key, Acquired::NotFree);
+            let mut third = ask(&mut service, 3, claim(b"k", 3, true));
+            assert!(third.try_recv().is_err());
+        });
     }
 
     /// A grant for a session that no longer wants it goes back: no session waits for it.
@@ -120,20 +147,17 @@ mod tests {
     fn a_session_that_gave_up_holds_nobody_up() {
         on_engine_thread(async {
             for gives_up in [true, false] {
-                let lease = Arc::new(Lease::default());
-                let mut service = service(&lease);
-                renew(&lease, clock::now() + Duration::from_mins(1));
-                lease.begin(ProxyId(7), Duration::ZERO);
-                let _one = ask(&mut service, 1, b"k", 1);
-                let _two = ask(&mut service, 2, b"l", 2);
+                let mut service = granting();
+                let _one = ask(&mut service, 1, claim(b"k", 1, false));
+                let _two = ask(&mut service, 2, claim(b"l", 2, false));
                 service.dispatch();
                 let key = plain(b"k", Flavour::MariaDb).expect("valid").key;
                 if gives_up {
                     service.keys.leave(1, &key, Acquired::NotFree);
                 }
                 // Of each session the grant is at the store; each wants the other one's lock too.
-                let _first = ask(&mut service, 3, b"l", 1);
-                let mut closing = ask(&mut service, 4, b"k", 2);
+                let _first = ask(&mut service, 3, claim(b"l", 1, false));
+                let mut closing = ask(&mut service, 4, claim(b"k", 2, false));
                 let deadlock = matches!(closing.try_recv(), Ok(Acquired::Deadlock));
                 assert_eq!(deadlock, !gives_up);
             }
