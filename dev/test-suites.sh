@@ -249,8 +249,10 @@ servers() {
   done
   port[proxied]=$(free_port 0) port[http]=$(free_port 0)
   if [ "$3" = pooled ]; then
+    how=(--pooling transaction --pool-size 100)
+    # Empty, the password is known from every login.
+    [ "$2" = sql ] || how+=(-c "$tmp/pooled.toml")
     (umask 077 && printf '[[users]]\nname = "root"\npassword = "rootpw"\n' >"$tmp/pooled.toml")
-    how=(-c "$tmp/pooled.toml" --pooling transaction --pool-size 100)
     ! "$bin" serve --test-shuffle --help >/dev/null 2>&1 || how+=(--test-shuffle)
   fi
   start_proxy suites "${port[proxied]}" "${port[http]}" "${tls[@]}" ${how[@]+"${how[@]}"}
@@ -290,8 +292,9 @@ modes() { ! declare -F "$1_modes" >/dev/null || "$1_modes"; }
 
 # run SUITE FLAVOUR WAY
 run() {
-  local names name whose reason verdict file line mode cases=0
-  names=$("$1_cases" "$2" "${3%+*}" | sort -u) || die "the cases of $1/$2/$3 cannot be listed"
+  local names name whose reason verdict file line mode=durable cases=0
+  [[ $3 != *+* ]] || mode=${3#*+}
+  names=$("$1_cases" "$2" "${3%+*}" "$mode" | sort -u) || die "the cases of $1/$2/$3 cannot be listed"
   [ -n "$names" ] || die "$1/$2/$3 has no cases at all"
   mapfile -t names <<<"$names"
   alive 'before the first' # what they need is there
@@ -316,8 +319,7 @@ run() {
     *) ! known "$1/$2/$3/$name" || [[ $reason = *sometimes* ]] || say "  known.txt names it, but it does not differ: $name" ;;
     esac
     count[$verdict]=$((count[$verdict] + 1))
-    [[ $3 != *+* ]] || mode=${3#*+}
-    ! too_large || servers "$2" "$1" "${mode:-durable}"
+    ! too_large || servers "$2" "$1" "$mode"
   done
   # shellcheck disable=SC2059
   printf -v line "$columns" "$1" "$2" "$3" "$cases" "${count[passed]}" "${count[failed]}" "${count[skipped]}" \

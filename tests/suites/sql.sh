@@ -37,6 +37,8 @@ sql_prepare() {
     echo "CREATE USER root@'::1';"
     echo "GRANT ALL ON *.* TO root@'::1' WITH GRANT OPTION;"
     echo "ALTER USER root@'127.0.0.%' IDENTIFIED BY '', root@localhost IDENTIFIED BY '';"
+    echo "CREATE USER cleaner@'127.0.0.%' IDENTIFIED BY '';"
+    echo "GRANT ALL ON *.* TO cleaner@'127.0.0.%' WITH GRANT OPTION;"
   } | sql
   sed -i /^password/d "$2/client.cnf"
   # In spite of a file that leaves the server with one of these.
@@ -52,36 +54,40 @@ sql_data() {
 # Left out, besides: what debugs the server, takes minutes, or may leave it without accounts.
 sql_apart='restart|shutdown|wait_until_(dis)?connected|kill_mysqld|\$MYSQLD\b|MYSQLD_(BOOTSTRAP|CMD)|MYSQLD_DATADIR|master-slave|have_debug|big_test|long_test|valgrind|mysql\.(user|global_priv|db)\b|upgrade|windows|embedded_server|PLUGIN_|_SO\b'
 
+# With shared connections, what waits until the server has as few as before, too.
 sql_cases() {
-  local data files file name
+  local data files file name apart=$sql_apart
+  [ "${3:-}" != pooled ] || apart+='|count_sessions'
   sql_data "$1"
   for file in "$files"/*.test; do
     name=${file##*/} name=${name%.test}
     # The server's options, for this file alone.
     [[ $name != *big* ]] || continue
     [ -z "$(compgen -G "$files/$name*.opt" || compgen -G "$files/$name*.cnf")" ] || continue
-    ! grep -qaE "$sql_apart" "$file" || continue
+    ! grep -qaE "$apart" "$file" || continue
     printf '%s\n' "$name"
   done
 }
 
 # sql_clean FLAVOUR SIDE: away with what the file before has left, which may have broken
-# off: settings, schemas and accounts.
+# off: settings, schemas and accounts. By an account of its own, since a file may leave root without privileges.
 sql_clean() {
+  local client="${client_of[$2]} --user=cleaner"
   local changed="SELECT VARIABLE_NAME FROM performance_schema.variables_info WHERE VARIABLE_SOURCE='DYNAMIC'"
   [ "$1" = mysql ] ||
     changed="SELECT VARIABLE_NAME FROM information_schema.SYSTEM_VARIABLES WHERE GLOBAL_VALUE_ORIGIN='SQL'"
   {
-    ${client_of[$2]} -N -e "$changed" | sed 's/.*/SET GLOBAL &=DEFAULT;/'
+    $client -N -e "$changed" | sed 's/.*/SET GLOBAL &=DEFAULT;/'
     echo "SELECT CONCAT('DROP DATABASE \`', SCHEMA_NAME, '\`;') FROM information_schema.SCHEMATA
       WHERE SCHEMA_NAME NOT IN ('mysql','information_schema','performance_schema','sys','lockstead','app','mtr')" |
-      ${client_of[$2]} -N
+      $client -N
     echo "SELECT CONCAT('DROP USER ', QUOTE(User), '@', QUOTE(Host), ';') FROM mysql.user
-      WHERE User NOT IN ('root','app','lockstead','PUBLIC') AND User NOT LIKE 'm%.%'" |
-      ${client_of[$2]} -N
+      WHERE User NOT IN ('root','app','lockstead','cleaner','PUBLIC') AND User NOT LIKE 'm%.%'
+        OR User='root' AND Host='127.0.0.1'" |
+      $client -N
     echo 'CREATE DATABASE test;'
-  } | ${client_of[$2]} --force >/dev/null 2>&1 || true
-  ${client_of[$2]} -e 'DO 1'
+  } | $client --force >/dev/null 2>&1 || true
+  $client -e 'DO 1'
 }
 
 sql_run() {
