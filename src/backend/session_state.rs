@@ -39,6 +39,13 @@ const NO_STATE: [&[u8]; 7] = [
 /// What is set with a schema.
 const OF_SCHEMA: [&[u8]; 2] = [b"character_set_database", b"collation_database"];
 
+/// To set the first of these variables sets the second as well, which MySQL does not report.
+pub(crate) const COUPLED: [(&[u8], &[u8]); 3] = [
+    (b"character_set_database", b"collation_database"),
+    (b"character_set_server", b"collation_server"),
+    (b"max_join_size", b"sql_big_selects"),
+];
+
 /// How long a session may be idle. At a login it is that of `interactive_timeout` for some clients.
 pub(crate) const WAIT_TIMEOUT: &[u8] = b"wait_timeout";
 

@@ -73,6 +73,10 @@ impl<'a> OkPacket<'a> {
         let (status, warnings) = (Status(r.u16()?), r.u16()?);
         let info = if r.rest().is_empty() { None } else { Some(r.lenenc_bytes()?) };
         let tracked = status.has(Status::SESSION_STATE_CHANGED);
+        // MariaDB writes the length in the character set of the default schema: of utf16 and utf32, zeros come before it.
+        while tracked && matches!(r.rest(), [0, _, ..]) {
+            r.u8()?;
+        }
         let blocks = if tracked { r.lenenc_bytes()? } else { &[] };
         Some(Self { header, affected, insert_id, status, warnings, info, blocks })
     }
@@ -281,7 +285,9 @@ impl Block<'_> {
             // Its length is the block's.
             STATE if self.data == b"1" => changes.push(SessionChange::Something),
             CHARACTERISTICS => {
-                changes.push(SessionChange::Characteristics(r.lenenc_bytes()?.into()));
+                // So is the text.
+                let text = r.lenenc_bytes()?.iter().copied().filter(|byte| *byte != 0);
+                changes.push(SessionChange::Characteristics(text.collect()));
             }
             TRANSACTION => {
                 let state = r.lenenc_bytes()?.try_into().ok()?;
@@ -297,6 +303,28 @@ impl Block<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As MariaDB 10.11 sends it after BEGIN, while the default schema is in utf32.
+    #[test]
+    fn reports_in_a_schema_of_wide_characters_are_read() {
+        let text: Vec<u8> =
+            b"\0START TRANSACTION;".iter().flat_map(|b| [*b, 0, 0, 0]).skip(1).collect();
+        let mut characteristics = Vec::new();
+        put_lenenc_bytes(&mut characteristics, &text);
+        let mut blocks = vec![SCHEMA, 3, 2, b'd', b'4', CHARACTERISTICS];
+        put_lenenc_bytes(&mut blocks, &characteristics);
+        for zeros in [0, 1, 3] {
+            let mut sent = vec![0, 0, 0, 1, 0x40, 0, 0, 0];
+            sent.extend(vec![0; zeros]);
+            put_lenenc_bytes(&mut sent, &blocks);
+            let changes = OkPacket::parse(&sent).and_then(|ok| ok.changes());
+            let expected = [
+                SessionChange::Schema((*b"d4").into()),
+                SessionChange::Characteristics((*b"START TRANSACTION;").into()),
+            ];
+            assert_eq!(changes.as_deref(), Some(&expected[..]));
+        }
+    }
 
     const TRACKS: Capabilities = Capabilities::SESSION_TRACK;
 

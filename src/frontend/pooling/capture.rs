@@ -147,7 +147,14 @@ impl Doubts {
             ask(&[b"CHARSET(@", &*name, b")"].concat());
             ask(&[b"COLLATION(@", &*name, b")"].concat());
             ask(&[b"IF(LENGTH(@", &*name, b")<=8192,HEX(@", &*name, b"),NULL)"].concat());
-            ask(&[b"IF(LENGTH(@", &*name, b")<=400,CONCAT(@", &*name, b"),NULL)"].concat());
+            // MySQL rounds a double to 22 characters where it becomes a string; MariaDB gives a decimal more digits where it
+            // does not.
+            let [before, after]: [&[u8]; 2] = match flavour {
+                Flavour::MySql => [b"@", b""],
+                Flavour::MariaDb => [b"CONCAT(@", b")"],
+            };
+            let value = [before, &*name, after].concat();
+            ask(&[b"IF(LENGTH(@", &*name, b")<=400,", &*value, b",NULL)"].concat());
         }
         let select = |columns: &[u8], end: &[u8]| {
             packet::query(&[b"SELECT ", columns, end].concat(), capabilities)

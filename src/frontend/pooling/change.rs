@@ -1,7 +1,7 @@
 //! What must change on a connection for it to have a session's state.
 
 use super::literal::literal;
-use crate::backend::session_state::{SessionState, is_of_names, is_plain, quoted};
+use crate::backend::session_state::{COUPLED, SessionState, is_of_names, is_plain, quoted};
 use crate::mutants::{self, Mutant};
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::Command;
@@ -23,7 +23,7 @@ pub(super) struct Change<'a> {
     /// Character sets and the collation.
     charsets: bool,
     /// System variables but for these, with their values; `None`: the server's default.
-    variables: Vec<(&'a [u8], Option<&'a [u8]>)>,
+    variables: Vec<Assignment<'a>>,
     last_insert_id: bool,
     schema: bool,
     user_variables: Vec<(&'a [u8], &'a [u8])>,
@@ -77,7 +77,8 @@ impl<'a> Change<'a> {
         let changed = others(to).filter(|(name, value)| left.variable(name) != Some(value));
         let back = others(left).filter(|(name, _)| to.variable(name).is_none());
         let changed = changed.map(|(name, value)| (name, Some(value)));
-        let variables = changed.chain(back.map(|(name, _)| (name, None))).collect();
+        let changed = changed.chain(back.map(|(name, _)| (name, None)));
+        let variables = in_order(changed.collect(), to);
         let news = |(name, value): &(&[u8], &[u8])| {
             left.user_variables.get(*name).is_none_or(|left| **left != **value)
         };
@@ -156,6 +157,22 @@ impl<'a> Change<'a> {
         );
         settings
     }
+}
+
+/// A variable, and its value; `None`: the server's default.
+type Assignment<'a> = (&'a [u8], Option<&'a [u8]>);
+
+/// Sets variables after those that change them.
+fn in_order<'a>(mut variables: Vec<Assignment<'a>>, to: &'a SessionState) -> Vec<Assignment<'a>> {
+    for (first, second) in COUPLED {
+        let assigned = |name| variables.iter().any(|(assigned, _)| *assigned == name);
+        let value = to.variable(second);
+        if assigned(first) && (value.is_some() || assigned(second)) {
+            variables.retain(|(name, _)| *name != second);
+            variables.push((second, value));
+        }
+    }
+    variables
 }
 
 /// Has the server read names in utf8mb4.

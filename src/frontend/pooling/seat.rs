@@ -16,7 +16,7 @@ use super::results::LastResults;
 use super::statements::CarriedStatements;
 use crate::backend::learned::LearnedSecrets;
 use crate::backend::pool::{Hold, Pool, PoolKey};
-use crate::backend::session_state::{SessionState, VariableKind};
+use crate::backend::session_state::{COUPLED, SessionState, VariableKind, is_of_names};
 use crate::config::Handover;
 use crate::engine::shared::current_backend::CurrentBackend;
 use crate::frontend::shared::audits::Audits;
@@ -336,7 +336,9 @@ impl Seat {
         }
         match VariableKind::of(name) {
             VariableKind::Carried => {
-                if name.starts_with(b"character_set_") || name.starts_with(b"collation_") {
+                let coupled = COUPLED.iter().find(|(first, _)| *first == name);
+                self.doubts.variables.extend(coupled.map(|(_, second)| Box::from(*second)));
+                if is_of_names(name) || name == b"collation_connection" {
                     self.statements.doubt_stays();
                     self.doubts.charsets = true;
                     self.doubts.login = false;

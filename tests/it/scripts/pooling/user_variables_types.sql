@@ -28,6 +28,12 @@ a: CREATE TABLE fractions AS SELECT @d AS d, @long AS l, @f AS f
 a: SHOW CREATE TABLE fractions
 [mariadb] = ERR 1146/42S02
 
+# Doubles that need all of their digits.
+a: SET @x = -1.797693134862315708e308, @y = 2.4264149255850003e-307, @q = -1.5968053384716447e-180
+a: DO 1
+a: SELECT @x = -1.797693134862315708e308, @y = 2.4264149255850003e-307, @q = -1.5968053384716447e-180, @x
+= 1 | 1 | 1 | -1.7976931348623157e308
+
 # Texts, with all that needs care in them.
 b: SET @s = 'it''s a "text" \\ with % and _', @e = '', @sp = '  x  ', @nul = 'a\0b', @nl = 'a\nb\tc\rd\Ze', @uml = 'äöü € 😀'
 b: DO 1

@@ -109,6 +109,18 @@ e: SELECT @@max_join_size, @@sql_big_selects
 e: SET SESSION sql_big_selects = 1
 e: SELECT COUNT(*) FROM t AS x, t AS y
 = 9
+e: SET SESSION max_join_size = 2
+e: SELECT @@max_join_size, @@sql_big_selects
+= 2 | 0
+e: SET SESSION sql_big_selects = 1, max_join_size = 3
+e: SELECT @@max_join_size, @@sql_big_selects
+= 3 | 0
+e: SET SESSION max_join_size = 4, sql_big_selects = 1
+e: SELECT @@max_join_size, @@sql_big_selects
+= 4 | 1
+e: SET SESSION max_join_size = DEFAULT
+e: SELECT @@max_join_size, @@sql_big_selects
+= 18446744073709551615 | 1
 
 # A variable of the server only, and one that may not be set.
 e: SET SESSION max_connections = 5
