@@ -24,6 +24,7 @@ pub const SHARED: &[Case] = &[
     ("reconnect", reconnect),
     ("lock", lock),
     ("pool", pool),
+    ("busy", busy),
 ];
 
 fn connect(client: &Client) {
@@ -369,4 +370,31 @@ fn pool(client: &Client) {
         most.into_inner()
     ));
     pool.close();
+}
+
+/// Works without pauses under a lock, until the harness says that it is over.
+fn busy(client: &Client) {
+    let mut s = client.session();
+    s.must("CREATE TABLE busy (id INT AUTO_INCREMENT PRIMARY KEY, n INT NOT NULL)");
+    s.must("INSERT INTO busy (n) VALUES (0)");
+    let lock = [Arg::Text("busy".into())];
+    s.told("lock", "SELECT GET_LOCK(?, 5)", &lock);
+    let (mut errors, mut over) = (0, false);
+    for _ in 0..400 {
+        let round = s.run("UPDATE busy SET n = n + ?", &[1.into()], &mut |_| true);
+        match round.and_then(|()| s.value("SELECT n > ? FROM busy", &[510.into()])) {
+            Ok(value) => over = value.number() == Some(1),
+            Err(_) => errors += 1,
+        }
+        if over {
+            break;
+        }
+        nap(50);
+    }
+    say(format_args!("over: {over}, one error at most: {}", errors < 2));
+    s.told("mine", "SELECT IS_USED_LOCK('busy') = CONNECTION_ID()", &[]);
+    s.told("id", "SELECT id = LAST_INSERT_ID() FROM busy", &[]);
+    s.told("released", "SELECT RELEASE_LOCK(?)", &lock);
+    s.must("DROP TABLE busy");
+    s.close();
 }
