@@ -278,6 +278,7 @@ SESSIONS = [
         graph("Connections lost", [
             (f"sum {EACH} ({rate('pool_lost_total')})", WHO + " lost"),
             (f"sum by (instance, cluster, reason) ({rate('sessions_lost_total')})", WHO + " session ended: {{reason}}"),
+            (f"sum by (instance, cluster, errand) ({rate('errands_cut_total')}) > 0", WHO + " wait cut: {{errand}}"),
             (f"sum {EACH} ({rate('password_memory_unlocked_total')})", WHO + " memory not locked"),
             (f"sum {EACH} ({rate('given_passwords_wrong_total')})", WHO + " wrong in [[users]]"),
         ], "ops", """Connections that ended while their session did nothing with them; blocks of memory for passwords

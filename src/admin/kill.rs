@@ -2,6 +2,9 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
 
 use super::control::{ClusterView, Control, in_cluster};
 use super::reply::{AdminReply, failed};
@@ -12,6 +15,9 @@ use crate::servers::writer::Destination;
 use crate::store::connection::{StoreConnection, StoreError};
 use crate::store::sessions::KillResult;
 use crate::types::{BackendId, ConnectionId};
+
+/// How long a server may take to end a connection before its session ends here.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 impl Control {
     /// Several servers may have a connection of this id each: then none is killed by chance.
@@ -100,7 +106,22 @@ impl Control {
             let id = conn.0;
             return Err(failed(format!("the server does nothing for session {id} now: try again")));
         };
-        Ok(engine.kill(backend, run).await?)
+        let member = self.registry.session(cluster.name.as_deref(), conn);
+        // The session passes the server's last words on. A server that is silent has none.
+        let stop = tokio::spawn(async move {
+            sleep(LAST_WORDS).await;
+            member.is_some_and(|member| member.events.send(SessionEvent::Stop).is_ok())
+        });
+        match engine.kill(backend, run).await {
+            Ok(KillResult::Accepted) => Ok(KillResult::Accepted),
+            Ok(KillResult::NotAllowed) => {
+                stop.abort();
+                Ok(KillResult::NotAllowed)
+            }
+            // It ends here. Its locks go when the server is known to work for it no more.
+            Err(_) if stop.await.unwrap_or(false) => Ok(KillResult::Accepted),
+            Err(e) => Err(e.into()),
+        }
     }
 }
 

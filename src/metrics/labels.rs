@@ -119,6 +119,19 @@ pub(super) const PINNED: &[&str] = &[
 pub(super) const LOST: &[&str] =
     &["answering", "client", "in_doubt", "killed", "pinned", "unproved"];
 
+/// What a session waits for at its server: the label `errand`.
+pub(super) const ERRANDS: &[&str] = &[
+    "change_user",
+    "fence",
+    "give_back",
+    "hand_over",
+    "login",
+    "prepare",
+    "question",
+    "settle",
+    "statement",
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,6 +175,14 @@ mod tests {
         let mut used: Vec<&str> = reasons(labels.expect("labels"), " => \"").collect();
         used.sort_unstable();
         assert_eq!(used, LOST);
+    }
+
+    #[test]
+    fn every_errand_is_known_beforehand() {
+        let text = include_str!("../frontend/link/errand.rs");
+        let mut used: Vec<&str> = reasons(text, " => \"").collect();
+        used.sort_unstable();
+        assert_eq!(used, ERRANDS);
     }
 
     #[test]

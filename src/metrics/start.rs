@@ -1,6 +1,6 @@
 //! Series of label values known in advance, which are shown from the start.
 
-use super::labels::{CLOSED, CallOutcome, LIMITS, LOST, PINNED};
+use super::labels::{CLOSED, CallOutcome, ERRANDS, LIMITS, LOST, PINNED};
 use super::table::Metrics;
 use crate::lock::function::Function;
 use crate::protocol::command::Command;
@@ -40,6 +40,7 @@ impl Metrics {
             (&self.pool_audits, &["clear", "left", "unknown"]),
             (&self.pool_lost, &["unnoticed", "rolled_back", "unknown", "closed"]),
             (&self.sessions_lost, LOST),
+            (&self.errands_cut, ERRANDS),
             (&self.logins, &["server", "server_again", "proxy"]),
             (&self.unsupported, &["refused", "native"]),
             (&self.native_only, &["yes", "perhaps"]),

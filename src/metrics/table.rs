@@ -83,6 +83,9 @@ metrics! {
         "Shared connections that ended while a session had one, by what happened to the session.",
         &["outcome"]
     );
+    pub errands_cut: IntCounterVec = counter_vec(
+        "errands_cut_total", "Waits for a session's server that an event of the session has ended, by what was waited for.", &["errand"]
+    );
     pub sessions_lost: IntCounterVec = counter_vec(
         "sessions_lost_total", "Sessions that ended with their shared connection, by why they could not go on.", &["reason"]
     );

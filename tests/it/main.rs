@@ -14,6 +14,7 @@ mod deadlocks;
 mod doctor;
 mod documented;
 mod endings;
+mod errands;
 mod evaluation;
 mod fenced_commit;
 mod fenced_forms;

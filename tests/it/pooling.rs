@@ -14,7 +14,7 @@ mod fairness;
 #[cfg(feature = "mutants")]
 mod faults;
 mod fences;
-mod ground;
+pub(crate) mod ground;
 mod idle;
 mod kill_rights;
 mod kills;

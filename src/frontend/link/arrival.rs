@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, timeout_at};
 
+use super::Link;
 use super::close_reason::CloseReason;
-use super::{Interest, Link, LinkEvent};
 use crate::backend::connection::{Backend, DetachedBackend};
 use crate::backend::greeted::GreetError;
 use crate::backend::pool::{Lent, PoolTurn, Wish};
@@ -42,7 +42,7 @@ impl Arrival {
 
 impl Link {
     /// Gets a connection with the session's state on it.
-    pub(crate) async fn arrive(&mut self, context: &Context) -> Result<Arrival, CloseReason> {
+    pub(super) async fn arrive(&mut self, context: &Context) -> Result<Arrival, CloseReason> {
         if self.server.is_there() {
             return Ok(Arrival::Here);
         }
@@ -134,20 +134,15 @@ impl Link {
             PoolTurn::Now(lent) => return Ok(Some(lent)),
             PoolTurn::Later(later) => later,
         };
+        // Ends by `until`, or by `last`.
         loop {
-            tokio::select! {
-                biased;
-                lent = &mut later => return Ok(lent.ok()),
-                () = sleep_until(*until) => {
-                    if *until >= last || context.reach.writer().problem().is_none() {
-                        return Ok(None);
-                    }
-                    *until = last.min(*until + context.config.pooling.wait.max(LEAST_WAIT));
-                }
-                event = self.next(Interest::Ahead) => if event? == LinkEvent::Client {
-                    self.read_ahead()?;
-                },
+            if let Ok(lent) = self.read_ahead_until(timeout_at(*until, &mut later)).await? {
+                return Ok(lent.ok());
             }
+            if *until >= last || context.reach.writer().problem().is_none() {
+                return Ok(None);
+            }
+            *until = last.min(*until + context.config.pooling.wait.max(LEAST_WAIT));
         }
     }
 }

@@ -1,9 +1,12 @@
 //! The state of a session that shares its connections: read from the one that it leaves, put on the next.
 
+use std::borrow::Cow;
+
+use super::Link;
 use super::close_reason::CloseReason;
+use super::exchange::Exchange;
 use super::question::Whose;
-use super::reply::{MAX_REPLY, Reply};
-use super::{Interest, Link, LinkEvent};
+use super::reply::{Keep, Reply};
 use crate::backend::connection::Backend;
 use crate::frontend::pooling::capture::{Doubts, started, to_start};
 use crate::frontend::pooling::pins::Pin;
@@ -12,10 +15,8 @@ use crate::frontend::pooling::restore::{
 };
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::column::{self, LiteralKind};
-use crate::protocol::command::Shape;
-use crate::protocol::frame::{HEADER, answering_seq};
+use crate::protocol::frame::HEADER;
 use crate::protocol::packet;
-use crate::protocol::response::Progress;
 use crate::protocol::statement_ids::Naming;
 use crate::protocol::status::Status;
 use crate::types::Flavour;
@@ -64,7 +65,7 @@ impl Link {
 
     /// Gives the connection back, as [`Self::leave`], before a statement that waits. What it may change is in doubt
     /// again when it has run.
-    pub(crate) async fn leave_before_statement(&mut self) -> Result<(), CloseReason> {
+    pub(super) async fn leave_before_statement(&mut self) -> Result<(), CloseReason> {
         let ahead = self.seat.as_ref().map(|seat| seat.doubts.clone());
         self.leave().await?;
         if let (Some(seat), Some(ahead)) = (&mut self.seat, ahead) {
@@ -253,54 +254,9 @@ impl Link {
         packets: &[Vec<u8>],
         whose: Whose,
     ) -> Result<Vec<Reply>, CloseReason> {
-        if packets.is_empty() {
-            return Ok(Vec::new());
-        }
-        self.begin_question(whose);
-        let replies = self.exchange_in_order(packets).await;
-        self.end_question();
-        replies
-    }
-
-    async fn exchange_in_order(&mut self, packets: &[Vec<u8>]) -> Result<Vec<Reply>, CloseReason> {
-        let mut asked = packets.iter();
-        let Some(mut packet) = asked.next() else { return Ok(Vec::new()) };
-        for packet in packets {
-            self.server.expect(Shape::of(packet), Naming::Hidden);
-        }
-        self.send_server(&packets.concat())?;
-        let mut replies = Vec::with_capacity(packets.len());
-        let mut bytes = Vec::with_capacity(256);
-        let mut followed = 0;
-        self.begin_response(Shape::of(packet), answering_seq(packet));
-        loop {
-            if self.next(Interest::Server).await? != LinkEvent::Server {
-                continue;
-            }
-            match self.server.read(&mut bytes, &self.buffers) {
-                Ok(None) => continue,
-                Ok(Some(0)) | Err(_) => return Err(CloseReason::ServerGone),
-                Ok(Some(_)) => {}
-            }
-            while let Some(rest) = bytes.get_mut(followed..).filter(|rest| !rest.is_empty()) {
-                let (n, progress) = self.follow(rest);
-                followed += n;
-                if let Progress::Broken(why) = progress {
-                    return Err(self.bad_answer(packet, why));
-                }
-                let Progress::Ended(ending) = progress else { continue };
-                self.note_status(ending);
-                let rest = bytes.split_off(followed);
-                replies.push(Reply { bytes: std::mem::replace(&mut bytes, rest), ending });
-                followed = 0;
-                let Some(next) = asked.next() else { return Ok(replies) };
-                packet = next;
-                self.begin_response(Shape::of(packet), answering_seq(packet));
-            }
-            if bytes.len() > MAX_REPLY {
-                return Err(CloseReason::Broken("an endless reply to a question of the proxy"));
-            }
-            bytes.reserve(4096);
-        }
+        let packets: Vec<_> = packets.iter().map(|packet| Cow::Borrowed(&**packet)).collect();
+        let (naming, keep) = (Naming::Hidden, Keep::All);
+        let exchange = Exchange { packets: &packets, naming, keep, seen: false };
+        self.exchange_in_order(&exchange, whose).await
     }
 }

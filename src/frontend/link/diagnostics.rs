@@ -66,7 +66,7 @@ impl Link {
     }
 
     /// Takes them along at once, if nothing else ties the session to its connection: its next statement clears them.
-    pub(crate) async fn keep_diagnostics(&mut self) -> Result<(), CloseReason> {
+    pub(super) async fn keep_diagnostics(&mut self) -> Result<(), CloseReason> {
         let may = self.seat.as_ref().is_some_and(|seat| seat.may_take_diagnostics());
         if may { self.take_diagnostics().await } else { Ok(()) }
     }

@@ -1,5 +1,6 @@
 //! Questions of the proxy to the session's own server, in the session's own state.
 
+use std::borrow::Cow;
 use std::pin::pin;
 use std::time::Duration;
 
@@ -22,6 +23,15 @@ const LONG: Duration = Duration::from_secs(1);
 /// Bytes kept of a response of which only the end matters.
 const KEPT: usize = 64 * 1024;
 
+/// Packets to be sent at once, and what becomes of the responses.
+pub(super) struct Exchange<'a> {
+    pub(super) packets: &'a [Cow<'a, [u8]>],
+    pub(super) naming: Naming,
+    pub(super) keep: Keep,
+    /// What they change, and what the server reports with them, is the session's.
+    pub(super) seen: bool,
+}
+
 /// A response as it comes in.
 struct Incoming {
     bytes: Vec<u8>,
@@ -36,6 +46,16 @@ impl Incoming {
     /// What has not been followed, if there is any.
     fn rest(&mut self) -> Option<&mut [u8]> {
         self.bytes.get_mut(self.followed..).filter(|rest| !rest.is_empty())
+    }
+
+    /// The bytes of a response that has ended. What follows it begins the next one.
+    fn take(&mut self) -> Vec<u8> {
+        let rest = self.bytes.split_off(std::mem::take(&mut self.followed));
+        let mut bytes = std::mem::replace(&mut self.bytes, rest);
+        if !std::mem::replace(&mut self.whole, true) {
+            bytes.clear();
+        }
+        bytes
     }
 }
 
@@ -52,7 +72,7 @@ fn late_of(reported: Reported) -> Reported {
 
 impl Link {
     /// Sends one packet and reads its whole response. Nothing may be owed before it.
-    pub(crate) async fn exchange(
+    pub(super) async fn exchange(
         &mut self,
         packet: &[u8],
         keep: Keep,
@@ -62,12 +82,12 @@ impl Link {
     }
 
     /// The same of something in which nothing is the client's: the server answers it at once, or not at all.
-    pub(crate) async fn question(&mut self, packet: &[u8]) -> Result<Reply, CloseReason> {
+    pub(super) async fn question(&mut self, packet: &[u8]) -> Result<Reply, CloseReason> {
         self.exchange_told(packet, Naming::Hidden, Keep::All, Whose::Proxy).await
     }
 
     /// The same of a COM_STMT_PREPARE of the client's.
-    pub(crate) async fn exchange_prepare(&mut self, packet: &[u8]) -> Result<Reply, CloseReason> {
+    pub(super) async fn exchange_prepare(&mut self, packet: &[u8]) -> Result<Reply, CloseReason> {
         self.note_preparing(packet);
         self.exchange_told(packet, Naming::Session, Keep::All, Whose::Client).await
     }
@@ -75,7 +95,7 @@ impl Link {
     /// Sends packets that leave nothing in the session, and reads all responses: the server reports nothing of the session's with
     /// them, unless it is late. The first of them. Nothing may be owed. `undone`: if the connection ends, nothing of the command that is
     /// answered is left.
-    pub(crate) async fn exchange_unseen(
+    pub(super) async fn exchange_unseen(
         &mut self,
         packets: Vec<Vec<u8>>,
         undone: bool,
@@ -100,35 +120,82 @@ impl Link {
     async fn exchange_told(
         &mut self,
         packet: &[u8],
-        told: Naming,
+        naming: Naming,
         keep: Keep,
         whose: Whose,
     ) -> Result<Reply, CloseReason> {
-        self.begin_question(whose);
-        let reply = self.exchange_one(packet, told, keep).await;
-        self.end_question();
-        let reply = reply?;
-        // The reply may have come late, and report locks: it is still true.
-        self.until_certain().await?;
-        Ok(reply)
-    }
-
-    async fn exchange_one(
-        &mut self,
-        packet: &[u8],
-        told: Naming,
-        keep: Keep,
-    ) -> Result<Reply, CloseReason> {
         self.note_server_used();
         let (packet, _) = self.addressed(packet);
-        let shape = Shape::of(&packet);
-        self.send_server(&packet)?;
+        let exchange = Exchange { packets: &[packet], naming, keep, seen: true };
+        let replies = self.exchange_in_order(&exchange, whose).await?;
+        // The reply may have come late, and report locks: it is still true.
+        self.until_certain().await?;
+        replies.into_iter().next().ok_or(CloseReason::ServerGone)
+    }
+
+    /// Lets come in what the server owes, also for a client that is gone.
+    pub(super) async fn let_come_in(&mut self) -> Result<(), CloseReason> {
+        while !self.owes_nothing() || !self.server_is_flushed() {
+            if self.next(Interest::Server).await? != LinkEvent::Server {
+                continue;
+            }
+            match self.hear_server() {
+                Err(CloseReason::ClientGone) if self.client_lost => {}
+                heard => heard?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for something that neither leg says. Meanwhile the client is read ahead.
+    pub(super) async fn read_ahead_until<T>(
+        &mut self,
+        what: impl Future<Output = T>,
+    ) -> Result<T, CloseReason> {
+        let mut what = pin!(what);
+        // Ends with that, or with a leg.
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut what => return Ok(done),
+                event = self.next(Interest::Ahead) => match event? {
+                    LinkEvent::Client => self.read_ahead()?,
+                    LinkEvent::Server => return Err(CloseReason::ServerGone),
+                    LinkEvent::Settled | LinkEvent::Stalled => {}
+                },
+            }
+        }
+    }
+
+    /// Sends packets at once, and reads the whole responses to all of them. Nothing may be owed.
+    pub(super) async fn exchange_in_order(
+        &mut self,
+        exchange: &Exchange<'_>,
+        whose: Whose,
+    ) -> Result<Vec<Reply>, CloseReason> {
+        self.begin_question(whose);
+        let replies = self.read_in_order(exchange).await;
+        self.end_question();
+        replies
+    }
+
+    async fn read_in_order(&mut self, exchange: &Exchange<'_>) -> Result<Vec<Reply>, CloseReason> {
+        let mut asked = exchange.packets.iter();
+        let Some(mut packet) = asked.next() else { return Ok(Vec::new()) };
+        for packet in exchange.packets {
+            self.server.expect(Shape::of(packet), exchange.naming);
+        }
+        match exchange.packets {
+            [one] => self.send_server(one)?,
+            several => self.send_server(&several.concat())?,
+        }
         let mut soon = pin!(sleep(LONG));
         let mut interest = Interest::Server;
+        let keep = exchange.keep;
         let mut incoming =
             Incoming { bytes: Vec::with_capacity(256), followed: 0, whole: true, keep };
-        self.server.expect(shape, told);
-        self.begin_response(shape, answering_seq(&packet));
+        let mut replies = Vec::with_capacity(exchange.packets.len());
+        self.begin_response(Shape::of(packet), answering_seq(packet));
         loop {
             tokio::select! {
                 biased;
@@ -151,14 +218,26 @@ impl Link {
                 Err(e) => return Err(self.unread(&e, CloseReason::ServerGone)),
                 Ok(Some(_)) => {}
             }
-            if let Some(ending) = self.take_in(&packet, &mut incoming)? {
-                if ending.is_error() {
-                    self.note_perhaps_committed();
-                }
-                self.note_ending(ending);
-                return Ok(Reply { bytes: incoming.bytes, ending });
+            while let Some(ending) = self.take_in(packet, &mut incoming)? {
+                self.note_answered(exchange.seen, ending);
+                replies.push(Reply { bytes: incoming.take(), ending });
+                // What is left after the last one is a last word before the server closes the connection, which follows.
+                let Some(next) = asked.next() else { return Ok(replies) };
+                packet = next;
+                self.begin_response(Shape::of(packet), answering_seq(packet));
             }
         }
+    }
+
+    /// A question of the proxy's was answered.
+    fn note_answered(&mut self, seen: bool, ending: Ending) {
+        if !seen {
+            return self.note_status(ending);
+        }
+        if ending.is_error() {
+            self.note_perhaps_committed();
+        }
+        self.note_ending(ending);
     }
 
     /// Follows what has come in. The ending, if that was it.
@@ -172,14 +251,7 @@ impl Link {
             incoming.followed += n;
             match progress {
                 Progress::Continue | Progress::NextResult => {}
-                Progress::Ended(ending) => {
-                    // More is a last word before the server closes the connection, which follows.
-                    incoming.bytes.truncate(incoming.followed);
-                    if !incoming.whole {
-                        incoming.bytes.clear();
-                    }
-                    return Ok(Some(ending));
-                }
+                Progress::Ended(ending) => return Ok(Some(ending)),
                 Progress::Broken(why) => return Err(self.bad_answer(packet, why)),
                 Progress::WantsFile => {
                     return Err(CloseReason::Broken("the server asked for a file"));

@@ -1,11 +1,10 @@
 //! While a switchover is prepared: whether the next command would begin something, and the wait until it may.
 
-use std::pin::pin;
 use std::sync::Arc;
 
+use super::Link;
 use super::close_reason::CloseReason;
 use super::input::ClientInput;
-use super::{Interest, Link, LinkEvent};
 use crate::frontend::shared::activity::{Activity, Doing};
 use crate::frontend::shared::switchover::Switchover;
 use crate::metrics::GaugeGuard;
@@ -90,7 +89,7 @@ impl Link {
     }
 
     /// Outside a transaction, the session rests for the switchover of this number: it gives its connection back, once.
-    pub(crate) async fn rest_for_switchover(
+    pub(super) async fn rest_for_switchover(
         &mut self,
         switchover: &Switchover,
         number: u64,
@@ -114,7 +113,7 @@ impl Link {
 
     /// Has the server say whether a transaction is open, if that is not known after an error. Nothing may be owed. A
     /// session with a connection of its own is not asked: that would change its ROW_COUNT().
-    pub(crate) async fn learn_whether_inside(&mut self) -> Result<(), CloseReason> {
+    pub(super) async fn learn_whether_inside(&mut self) -> Result<(), CloseReason> {
         if self.status_known || self.seat.is_none() || !self.server.is_there() {
             return Ok(());
         }
@@ -133,18 +132,8 @@ impl Link {
         let _waits = switchover.count_statement();
         // The switchover may have been prepared after the session has begun to wait for a connection.
         self.held.activity.say(number, Doing::Rests);
-        let mut over = pin!(switchover.over(number));
-        loop {
-            tokio::select! {
-                biased;
-                () = &mut over => {
-                    self.held.kept = number;
-                    return Ok(());
-                }
-                event = self.next(Interest::Ahead) => if event? == LinkEvent::Client {
-                    self.read_ahead()?;
-                },
-            }
-        }
+        self.read_ahead_until(switchover.over(number)).await?;
+        self.held.kept = number;
+        Ok(())
     }
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
+use super::Link;
 use super::close_reason::CloseReason;
 use super::reply::Reply;
-use super::{Interest, Link, LinkEvent};
 use crate::backend::admissions::LoginValues;
 use crate::frontend::pooling::seat::Seat;
 
@@ -19,15 +19,11 @@ impl Link {
     }
 
     /// Asks the server for the values that a login gives a session. `None`: others cannot be let in by them.
-    pub(crate) async fn ask_login(&mut self) -> Result<Option<LoginValues>, CloseReason> {
+    pub(super) async fn ask_login(&mut self) -> Result<Option<LoginValues>, CloseReason> {
         let Some(seat) = &self.seat else { return Ok(None) };
         let questions = seat.questions_of_login();
         // Begun at the login.
-        while !self.owes_nothing() || !self.server_is_flushed() {
-            if self.next(Interest::Server).await? == LinkEvent::Server {
-                self.hear_server()?;
-            }
-        }
+        self.let_come_in().await?;
         let replies = self.exchange_cleanly(&questions).await?;
         // Of the proxy's own making.
         self.server.take_reported();

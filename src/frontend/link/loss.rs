@@ -4,12 +4,12 @@
 use std::future::poll_fn;
 use std::task::Poll;
 
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, timeout_at};
 
 use super::close_reason::CloseReason;
 use super::input::ClientInput;
 use super::pending::{Pending, Recipient};
-use super::{Amendment, Interest, Link, LinkEvent, READ_AHEAD};
+use super::{Amendment, Link, READ_AHEAD};
 use crate::frontend::pooling::capture::Doubts;
 use crate::frontend::pooling::lost::{BegunAnswer, Loss, WhyEnds};
 use crate::frontend::pooling::pins::Pin;
@@ -240,18 +240,10 @@ impl Link {
         if let Some(seat) = &self.seat {
             seat.current.note_run(run);
         }
-        let mut held = self.guard.held_in(run);
-        loop {
-            tokio::select! {
-                biased;
-                held = &mut held => return held.map(|()| true),
-                () = sleep_until(deadline) => return Ok(false),
-                event = self.next(Interest::Ahead) => match event? {
-                    LinkEvent::Client => self.read_ahead()?,
-                    LinkEvent::Server => return Err(CloseReason::ServerGone),
-                    LinkEvent::Settled | LinkEvent::Stalled => {}
-                },
-            }
+        let held = timeout_at(deadline, self.guard.held_in(run));
+        match self.read_ahead_until(held).await? {
+            Ok(held) => held.map(|()| true),
+            Err(_) => Ok(false),
         }
     }
 

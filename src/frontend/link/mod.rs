@@ -1,10 +1,12 @@
 //! Both legs of a session, and what is owed on them.
 //!
 //! The client receives the server's bytes unchanged, and the server the client's, unless the session says
-//! otherwise. Nothing in the frontend waits for a socket but [`Link::next`].
+//! otherwise. Nothing in the frontend waits for a socket but [`Link::next`]. What the
+//! session does at its server, and waits for, is an [`errand`].
 
 pub(super) mod arrival;
 pub(super) mod close_reason;
+pub(super) mod errand;
 pub(super) mod guard;
 pub(super) mod input;
 pub(super) mod pending;

@@ -140,7 +140,7 @@ impl Link {
     }
 
     /// The session is between two commands: gives its connection back if it is wanted.
-    pub(crate) async fn rest(&mut self) -> Result<(), CloseReason> {
+    pub(super) async fn rest(&mut self) -> Result<(), CloseReason> {
         let wanted = self.seat.as_ref().is_some_and(|seat| seat.pool.is_wanted());
         if wanted {
             self.loosen();
@@ -173,7 +173,7 @@ impl Link {
 
     /// Gives the connection back, if nothing ties the session to it, after the server has told what it
     /// does not report.
-    pub(crate) async fn leave(&mut self) -> Result<(), CloseReason> {
+    pub(super) async fn leave(&mut self) -> Result<(), CloseReason> {
         self.take_diagnostics_along().await?;
         if !(self.is_free() || self.may_be_audited() && self.audit().await?) {
             return Ok(());
@@ -255,7 +255,7 @@ impl Link {
 
     /// A connection that an earlier incarnation of the proxy opened is given away for another one, before a lock is
     /// taken on it.
-    pub(crate) async fn renew(&mut self, context: &Context) -> Result<(), CloseReason> {
+    pub(super) async fn renew(&mut self, context: &Context) -> Result<(), CloseReason> {
         let outlived = self.seat.is_some() && self.server.tag() != self.guard.incarnation();
         if outlived && self.server.is_there() && self.is_free() {
             self.leave().await?;

@@ -108,13 +108,10 @@ impl Link {
     }
 
     /// Gets what the next command needs of a shared connection. `false`: the prepared statement that it is for is refused.
-    pub(crate) async fn is_ready_for_next(
+    pub(super) async fn is_ready_for_next(
         &mut self,
         context: &Context,
     ) -> Result<bool, CloseReason> {
-        if !self.is_shared() {
-            return Ok(true);
-        }
         self.renew(context).await?;
         let Some((command, id)) = statement_of(&self.inbox) else { return Ok(true) };
         if matches!(command, Command::STMT_CLOSE | Command::STMT_RESET) {
@@ -126,7 +123,7 @@ impl Link {
 
     /// Prepares a statement on the session's connection, if it is not there. Nothing may be owed. If the server refuses,
     /// so are the statement's next execution and what belongs to it.
-    pub(crate) async fn bring(&mut self, id: u32) -> Result<(), CloseReason> {
+    pub(super) async fn bring(&mut self, id: u32) -> Result<(), CloseReason> {
         let Some(seat) = &self.seat else { return Ok(()) };
         let Some((id, again)) = seat.away(id) else { return Ok(()) };
         if seat.doubts.of_bound() != BindingDoubt::default() {

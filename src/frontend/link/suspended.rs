@@ -38,7 +38,7 @@ impl Link {
     }
 
     /// Sends what is queued for the server.
-    pub(crate) async fn drain_to_server(&mut self) -> Result<(), CloseReason> {
+    pub(super) async fn drain_to_server(&mut self) -> Result<(), CloseReason> {
         poll_fn(|cx| {
             self.flush_server(cx)?;
             if self.server.is_flushed() { Poll::Ready(Ok(())) } else { Poll::Pending }
@@ -48,7 +48,7 @@ impl Link {
 
     /// Waits while the session is suspended. Nothing may be owed: the server says no more than that it has
     /// ended the session.
-    pub(crate) async fn until_certain(&mut self) -> Result<(), CloseReason> {
+    pub(super) async fn until_certain(&mut self) -> Result<(), CloseReason> {
         poll_fn(|cx| {
             if let Poll::Ready(end) = self.poll_certain(cx) {
                 return Poll::Ready(end);

@@ -10,6 +10,7 @@ use super::super::state::current_command::CurrentCommand;
 use super::super::state::identity::Identity;
 use super::super::state::server_view::{AnswerSettings, ServerView};
 use super::super::state::statements::Statements;
+use super::attend::attend;
 use super::owner::{Asked, Locks};
 use super::server::Server;
 use crate::engine::handle::{Grant, SessionEvent};
@@ -93,17 +94,10 @@ impl CallContext<'_> {
 
     /// Lets come in what the server owes for signs of life and gates.
     pub(crate) async fn settle(&mut self) -> Result<(), CloseReason> {
-        while !self.server.owes_nothing() {
-            tokio::select! {
-                event = self.locks.told() => self.hear(event)?,
-                event = self.server.next(Interest::Server) => {
-                    if event? == LinkEvent::Server {
-                        self.server.hear_server()?;
-                    }
-                }
-            }
+        if self.server.owes_nothing() {
+            return Ok(());
         }
-        Ok(())
+        attend(self.locks, self.context, self.server.settle()).await
     }
 
     /// Takes in an event for the session.
@@ -195,20 +189,21 @@ impl CallContext<'_> {
     /// Sends one packet and reads its whole response, after those that are owed.
     pub(crate) async fn exchange(&mut self, packet: &[u8]) -> Result<Reply, CloseReason> {
         self.settle().await?;
-        self.server.exchange(packet, Keep::All).await
+        attend(self.locks, self.context, self.server.exchange(packet, Keep::All)).await
     }
 
     /// Has the server prepare a statement for the client, after what is owed.
     pub(crate) async fn exchange_prepare(&mut self, packet: &[u8]) -> Result<Reply, CloseReason> {
         self.settle().await?;
-        self.server.exchange_prepare(packet).await
+        attend(self.locks, self.context, self.server.exchange_prepare(packet)).await
     }
 
     /// Has a prepared statement of the client's where the session is, after what is owed. If the server refuses: the
     /// payload of its error packet.
     pub(crate) async fn bring(&mut self, id: u32) -> Result<Option<Box<[u8]>>, CloseReason> {
         self.settle().await?;
-        self.server.bring(id).await
+        attend(self.locks, self.context, self.server.bring(id)).await?;
+        Ok(self.server.take_refusal(id, Command::STMT_EXECUTE))
     }
 
     /// Runs a text and reads its whole response.
@@ -222,7 +217,7 @@ impl CallContext<'_> {
     pub(crate) async fn ask_for_the_end(&mut self, text: &[u8]) -> Result<Reply, CloseReason> {
         let packet = packet::query(text, self.capabilities());
         self.settle().await?;
-        self.server.exchange(&packet, Keep::End).await
+        attend(self.locks, self.context, self.server.exchange(&packet, Keep::End)).await
     }
 
     /// Runs a text of one row and returns its values, which must be ASCII; `None` when the server
@@ -240,7 +235,7 @@ impl CallContext<'_> {
     pub(crate) async fn question(&mut self, text: &[u8]) -> Result<Reply, CloseReason> {
         let packet = packet::query(text, self.capabilities());
         self.settle().await?;
-        self.server.question(&packet).await
+        attend(self.locks, self.context, self.server.question(&packet)).await
     }
 
     /// As [`Self::ask_row`], of such a text.
@@ -270,7 +265,9 @@ impl CallContext<'_> {
     /// The server keeps long data, and its cursor, until an execution that never comes.
     pub(crate) async fn reset_statement(&mut self, id: u32) -> Result<(), CloseReason> {
         self.settle().await?;
-        self.server.question(&packet::reset_statement(id)).await.map(|_| ())
+        attend(self.locks, self.context, self.server.question(&packet::reset_statement(id)))
+            .await
+            .map(|_| ())
     }
 
     /// Forwards the packet of the command that is answered as it is.

@@ -1,5 +1,6 @@
 //! A COMMIT of a session that holds locks: the server is asked first whether their rows are still the session's.
 
+use super::attend::attend;
 use super::call_context::CallContext;
 use crate::config::{Config, FencedCommit};
 use crate::frontend::link::close_reason::CloseReason;
@@ -138,7 +139,8 @@ pub(super) async fn put_question(cx: &mut CallContext<'_>) -> Result<Option<Vec<
 async fn hide_refusal(cx: &mut CallContext<'_>) -> Result<(), CloseReason> {
     if cx.flavour() == Flavour::MariaDb {
         let packet = packet::clear_diagnostics(cx.capabilities());
-        cx.server.exchange_unseen(vec![packet], true, Whose::Proxy).await?;
+        attend(cx.locks, cx.context, cx.server.exchange_unseen(vec![packet], true, Whose::Proxy))
+            .await?;
     }
     Ok(())
 }
@@ -156,7 +158,9 @@ async fn ask(
         let statements = fence_sql(schema, proxy, some, flavour, version);
         let packet = |text: &String| packet::query(text.as_bytes(), cx.capabilities());
         let packets = statements.iter().map(packet).collect();
-        let reply = cx.server.exchange_unseen(packets, true, Whose::Proxy).await?;
+        let reply =
+            attend(cx.locks, cx.context, cx.server.exchange_unseen(packets, true, Whose::Proxy))
+                .await?;
         match reply.ending {
             Ending::Err { code: LOST } => return Ok(Fence::Lost),
             Ending::Err { code } if DENIED.contains(&code) => return Ok(Fence::Denied),

@@ -1,6 +1,7 @@
 //! Lock calls: their arguments, what they do, the wait, the reply.
 
 pub(super) mod arguments;
+pub(super) mod attend;
 pub(super) mod bare_call;
 pub(super) mod call_context;
 pub(super) mod commit_fence;

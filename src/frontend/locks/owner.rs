@@ -76,6 +76,8 @@ pub(crate) trait Locks: Send {
     fn told(&mut self) -> Task<'_, SessionEvent>;
     /// The same, if it has been told already.
     fn told_now(&mut self) -> Option<SessionEvent>;
+    /// Has an event come again, after those that wait.
+    fn tell_again(&mut self, event: SessionEvent);
     /// Takes in what the session is told. An error ends it.
     fn hear(&mut self, event: SessionEvent) -> Result<Asked, CloseReason>;
     /// Whether the proxy shuts down: the session ends when its statement has.
@@ -291,6 +293,10 @@ impl Locks for LockOwner {
 
     fn told_now(&mut self) -> Option<SessionEvent> {
         self.events.try_recv().ok()
+    }
+
+    fn tell_again(&mut self, event: SessionEvent) {
+        let _ = self.events_in.send(event);
     }
 
     fn hear(&mut self, event: SessionEvent) -> Result<Asked, CloseReason> {

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::super::link::arrival::Arrival;
 use super::super::link::close_reason::CloseReason;
+use super::super::link::errand::Errand;
 use super::super::link::pending::{Recipient, Skipped};
 use super::super::link::question::Whose;
 use super::super::link::reply::Keep;
@@ -29,13 +30,9 @@ pub(crate) type Task<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// The session's own server, and the client that hears its answers. See [`Link`] for each.
 pub(crate) trait Server: Send {
     /// Sends one packet and reads its whole response. Nothing may be owed before it.
-    fn exchange<'a>(
-        &'a mut self,
-        packet: &'a [u8],
-        keep: Keep,
-    ) -> Task<'a, Result<Reply, CloseReason>>;
+    fn exchange<'a>(&'a mut self, packet: &'a [u8], keep: Keep) -> Errand<'a, Reply>;
     /// The same of something in which nothing is the client's.
-    fn question<'a>(&'a mut self, packet: &'a [u8]) -> Task<'a, Result<Reply, CloseReason>>;
+    fn question<'a>(&'a mut self, packet: &'a [u8]) -> Errand<'a, Reply>;
     /// Sends packets that leave nothing in the session, and reads all responses: what the server reports with them is
     /// not the session's. The first of them. Nothing may be owed. `undone`: if the connection ends, nothing of the command
     /// that is answered is left.
@@ -44,15 +41,13 @@ pub(crate) trait Server: Send {
         packets: Vec<Vec<u8>>,
         undone: bool,
         whose: Whose,
-    ) -> Task<'_, Result<Reply, CloseReason>>;
+    ) -> Errand<'_, Reply>;
     /// Takes warnings and errors of the last statement along, if the session can: the next statement clears them.
-    fn keep_diagnostics(&mut self) -> Task<'_, Result<(), CloseReason>>;
+    fn keep_diagnostics(&mut self) -> Errand<'_, ()>;
     /// The same as [`Self::exchange`] of a COM_STMT_PREPARE of the client's.
-    fn exchange_prepare<'a>(&'a mut self, packet: &'a [u8])
-    -> Task<'a, Result<Reply, CloseReason>>;
-    /// Has a prepared statement on the session's connection. Nothing may be owed. If the server refuses: the payload
-    /// of its error packet.
-    fn bring(&mut self, id: u32) -> Task<'_, Result<Option<Box<[u8]>>, CloseReason>>;
+    fn exchange_prepare<'a>(&'a mut self, packet: &'a [u8]) -> Errand<'a, Reply>;
+    /// Has a prepared statement on the session's connection. Nothing may be owed.
+    fn bring(&mut self, id: u32) -> Errand<'_, ()>;
     /// What a command for a prepared statement is answered with that could not be prepared again.
     fn take_refusal(&mut self, id: u32, command: Command) -> Option<Box<[u8]>>;
     /// Waits until something happens on the legs.
@@ -80,6 +75,8 @@ pub(crate) trait Server: Send {
     fn note_known(&mut self, at: Duration);
     /// Whether the server owes nothing.
     fn owes_nothing(&self) -> bool;
+    /// Lets come in what the server owes.
+    fn settle(&mut self) -> Errand<'_, ()>;
     /// Whether something of the client's lies unread, and would be read now.
     fn has_unread_command(&self) -> bool;
     /// Sends the client bytes.
@@ -124,24 +121,20 @@ pub(crate) trait Server: Send {
     /// Another session needs the connection.
     fn is_wanted(&mut self);
     /// Gives the connection back before a statement that waits, if nothing ties the session to it.
-    fn leave(&mut self) -> Task<'_, Result<(), CloseReason>>;
+    fn leave(&mut self) -> Errand<'_, ()>;
     /// Gets a connection, unless there is one.
-    fn arrive<'a>(&'a mut self, context: &'a Context) -> Task<'a, Result<Arrival, CloseReason>>;
+    fn arrive<'a>(&'a mut self, context: &'a Context) -> Errand<'a, Arrival>;
     /// Whether a client that is silent counts as gone depends on what is held, which has changed.
     fn bound_silence(&mut self);
 }
 
 impl Server for Link {
-    fn exchange<'a>(
-        &'a mut self,
-        packet: &'a [u8],
-        keep: Keep,
-    ) -> Task<'a, Result<Reply, CloseReason>> {
-        Box::pin(self.exchange(packet, keep))
+    fn exchange<'a>(&'a mut self, packet: &'a [u8], keep: Keep) -> Errand<'a, Reply> {
+        self.run(packet, keep)
     }
 
-    fn question<'a>(&'a mut self, packet: &'a [u8]) -> Task<'a, Result<Reply, CloseReason>> {
-        Box::pin(self.question(packet))
+    fn question<'a>(&'a mut self, packet: &'a [u8]) -> Errand<'a, Reply> {
+        self.ask(packet)
     }
 
     fn exchange_unseen(
@@ -149,26 +142,20 @@ impl Server for Link {
         packets: Vec<Vec<u8>>,
         undone: bool,
         whose: Whose,
-    ) -> Task<'_, Result<Reply, CloseReason>> {
-        Box::pin(self.exchange_unseen(packets, undone, whose))
+    ) -> Errand<'_, Reply> {
+        self.run_unseen(packets, undone, whose)
     }
 
-    fn keep_diagnostics(&mut self) -> Task<'_, Result<(), CloseReason>> {
-        Box::pin(self.keep_diagnostics())
+    fn keep_diagnostics(&mut self) -> Errand<'_, ()> {
+        self.read_diagnostics()
     }
 
-    fn exchange_prepare<'a>(
-        &'a mut self,
-        packet: &'a [u8],
-    ) -> Task<'a, Result<Reply, CloseReason>> {
-        Box::pin(self.exchange_prepare(packet))
+    fn exchange_prepare<'a>(&'a mut self, packet: &'a [u8]) -> Errand<'a, Reply> {
+        self.run_prepare(packet)
     }
 
-    fn bring(&mut self, id: u32) -> Task<'_, Result<Option<Box<[u8]>>, CloseReason>> {
-        Box::pin(async move {
-            self.bring(id).await?;
-            Ok(self.take_refusal(id, Command::STMT_EXECUTE))
-        })
+    fn bring(&mut self, id: u32) -> Errand<'_, ()> {
+        self.prepare_again(id)
     }
 
     fn take_refusal(&mut self, id: u32, command: Command) -> Option<Box<[u8]>> {
@@ -221,6 +208,10 @@ impl Server for Link {
 
     fn owes_nothing(&self) -> bool {
         self.owes_nothing()
+    }
+
+    fn settle(&mut self) -> Errand<'_, ()> {
+        self.settled()
     }
 
     fn has_unread_command(&self) -> bool {
@@ -307,12 +298,12 @@ impl Server for Link {
         self.is_wanted();
     }
 
-    fn leave(&mut self) -> Task<'_, Result<(), CloseReason>> {
-        Box::pin(self.leave_before_statement())
+    fn leave(&mut self) -> Errand<'_, ()> {
+        self.check_in_before_statement()
     }
 
-    fn arrive<'a>(&'a mut self, context: &'a Context) -> Task<'a, Result<Arrival, CloseReason>> {
-        Box::pin(self.arrive(context))
+    fn arrive<'a>(&'a mut self, context: &'a Context) -> Errand<'a, Arrival> {
+        self.check_out(context)
     }
 
     fn bound_silence(&mut self) {

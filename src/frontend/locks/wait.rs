@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
+use super::attend::attend;
 use super::call_context::CallContext;
 use super::visible_wait::{
     GateStep, VisibleWait, WaitStatement, Waited, hear_gate, leave_gate, wait_at,
@@ -125,7 +126,7 @@ async fn come_back(cx: &mut CallContext<'_>) -> Result<Option<Vec<u8>>, CloseRea
     if !cx.server.is_shared() {
         return Ok(None);
     }
-    let arrival = cx.server.arrive(cx.context).await?;
+    let arrival = attend(cx.locks, cx.context, cx.server.arrive(cx.context)).await?;
     // News of the session's locks comes first: the connection may be used only after it.
     while let Some(event) = cx.locks.told_now() {
         cx.hear(event)?;
@@ -230,7 +231,7 @@ async fn become_visible(
     if cx.server.is_shared() && !cx.server.limits(wait.text()) {
         // Others need the connection more: among them, perhaps, the lock's holder.
         wait.never_shown();
-        return cx.server.leave().await;
+        return attend(cx.locks, cx.context, cx.server.leave()).await;
     }
     wait.asked(cx.locks.close_gate(wait.tag()));
     Ok(())

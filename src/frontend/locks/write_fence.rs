@@ -3,6 +3,7 @@
 //! The question comes after the write. Before it, the rows would stay locked for as long as the write takes, and with them
 //! all claims of the proxies that come to them.
 
+use super::attend::attend;
 use super::call_context::CallContext;
 use super::commit_fence::{count, put_question};
 use crate::config::{Config, FencedCommit};
@@ -48,7 +49,7 @@ pub(crate) async fn fence_write(
     let command = Command(packet.get(HEADER).copied().unwrap_or(0));
     cx.count(command);
     let write = cx.exchange(packet).await?;
-    cx.server.keep_diagnostics().await?;
+    attend(cx.locks, cx.context, cx.server.keep_diagnostics()).await?;
     let answer = settle_write(cx, write).await?;
     // Somebody may have ended the statement that switches it on.
     for _ in 0..TRIES {
@@ -68,7 +69,12 @@ async fn is_between(cx: &mut CallContext<'_>) -> Result<bool, CloseReason> {
     let apart = |status: Status| status.has(Status::AUTOCOMMIT) && !status.has(Status::IN_TRANS);
     if apart(cx.server.status()) && cx.server.may_have_changes() {
         // After an error only the server knows.
-        cx.server.exchange_unseen(vec![packet::ping()], true, Whose::Proxy).await?;
+        attend(
+            cx.locks,
+            cx.context,
+            cx.server.exchange_unseen(vec![packet::ping()], true, Whose::Proxy),
+        )
+        .await?;
     }
     Ok(apart(cx.server.status()) && !cx.server.may_have_changes())
 }
@@ -115,5 +121,5 @@ async fn unseen(
     let packet = |text: &&str| packet::query(text.as_bytes(), cx.capabilities());
     let packets = texts.iter().map(packet).collect();
     // Its commit, or its rollback, takes as long as the write.
-    cx.server.exchange_unseen(packets, undone, Whose::Client).await
+    attend(cx.locks, cx.context, cx.server.exchange_unseen(packets, undone, Whose::Client)).await
 }

@@ -6,6 +6,8 @@ use super::Session;
 use crate::frontend::dispatch::watched::watch_changed_user;
 use crate::frontend::link::Legs;
 use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::link::errand::{Errand, ErrandKind};
+use crate::frontend::locks::attend::attend;
 use crate::frontend::locks::operations::release_held;
 use crate::frontend::login::auth_exchange::{Broken, Exchange, Learning, Side, Verdict};
 use crate::frontend::login::{owner, without_reports};
@@ -27,9 +29,7 @@ impl Session {
         let tag = tag(self.context.engine.lease().proxy(), session.filter(alone));
         let change = ChangeUser::parse(payload, self.link.capabilities());
         let tag = Some(tag.as_bytes()).filter(|_| self.watch.is_none());
-        self.link.drain_to_server().await?;
-        self.link.drain_to_client().await?;
-        self.link.until_certain().await?;
+        attend(&mut self.locks, &self.context, self.link.drained()).await?;
         let deadline = Instant::now() + self.context.config.login_timeout;
         let Some(Legs { client, server }) = self.link.legs() else {
             return Err(CloseReason::Broken("a change of user without a connection to the server"));
@@ -57,7 +57,8 @@ impl Session {
             let proof = exchange.first(change.plugin, change.proof).await?;
             exchange.run(&change.for_server(proof.as_deref(), tag)).await
         };
-        let exchanged = exchanged.await;
+        let login = Errand::new(ErrandKind::ChangeUser, async { Ok(exchanged.await) });
+        let exchanged = attend(&mut self.locks, &self.context, login).await?;
         let proven = exchange.proven();
         self.identity.set_method(exchange.into_method());
         let ok = match exchanged {

@@ -7,10 +7,10 @@ use tokio::time::timeout;
 use super::Session;
 use crate::engine::handle::SessionEvent;
 use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::link::errand::Errand;
 use crate::frontend::link::reply::Keep;
-use crate::frontend::link::{Interest, LinkEvent};
 use crate::frontend::locks::operations::release_held;
-use crate::frontend::locks::owner::Locks;
+use crate::frontend::locks::owner::{LockOwner, Locks};
 use crate::lock::codes;
 use crate::mutants::{self, Mutant};
 use crate::protocol::packet;
@@ -195,49 +195,46 @@ impl Session {
             return Err(CloseReason::Broken(why));
         }
         // The proxy has asked for what is owed. It is done soon.
-        while !self.link.owes_nothing() || !self.link.server_is_flushed() {
-            tokio::select! {
-                event = self.locks.next_event() => self.hear_at_end(event)?,
-                event = self.link.next(Interest::Server) => {
-                    if event? == LinkEvent::Server {
-                        self.hear_last_replies()?;
-                    }
-                }
-            }
-        }
+        attend_at_end(&mut self.locks, self.link.settled()).await?;
         // MariaDB forgets a prepared XA transaction when it resets; closing keeps it.
         let in_transaction = self.link.status().has(Status::IN_TRANS);
         if self.view.flavour() == Flavour::MariaDb && in_transaction {
             return Err(CloseReason::Broken("an open transaction is ended by closing"));
         }
         let packet = packet::reset_connection();
-        let reply = self.link.exchange(&packet, Keep::All).await?;
+        let reply = attend_at_end(&mut self.locks, self.link.run(&packet, Keep::All)).await?;
         if reply.is_error() { Err(CloseReason::ServerGone) } else { Ok(()) }
     }
+}
 
-    /// Takes in what the server still sends, for no client.
-    fn hear_last_replies(&mut self) -> Result<(), CloseReason> {
-        match self.link.hear_server() {
-            Ok(()) | Err(CloseReason::ClientGone) => Ok(()),
-            Err(end) => Err(end),
+/// Carries out an errand of a session that ends.
+async fn attend_at_end<T>(
+    locks: &mut LockOwner,
+    mut errand: Errand<'_, T>,
+) -> Result<T, CloseReason> {
+    // Ends with the errand, with the lease, or at the drain's limit.
+    loop {
+        tokio::select! {
+            event = locks.next_event() => hear_at_end(locks, event)?,
+            done = errand.work() => return done,
         }
     }
+}
 
-    fn hear_at_end(&mut self, event: SessionEvent) -> Result<(), CloseReason> {
-        match event {
-            SessionEvent::Fence(_) => self.locks.hear(event).map(|_| ()),
-            // Ending already; at the drain's limit the rest is the server's.
-            SessionEvent::Drain
-            | SessionEvent::Revoke(_)
-            | SessionEvent::Lost(_)
-            | SessionEvent::Kill
-            | SessionEvent::Interrupt
-            | SessionEvent::Look(_)
-            | SessionEvent::ReadLocks
-            | SessionEvent::GiveBack
-            | SessionEvent::WriterChanged
-            | SessionEvent::SwitchoverChanged => Ok(()),
-            SessionEvent::Stop | SessionEvent::ServerDone => Err(CloseReason::ServerGone),
-        }
+fn hear_at_end(locks: &mut LockOwner, event: SessionEvent) -> Result<(), CloseReason> {
+    match event {
+        SessionEvent::Fence(_) => locks.hear(event).map(|_| ()),
+        // Ending already; at the drain's limit the rest is the server's.
+        SessionEvent::Drain
+        | SessionEvent::Revoke(_)
+        | SessionEvent::Lost(_)
+        | SessionEvent::Kill
+        | SessionEvent::Interrupt
+        | SessionEvent::Look(_)
+        | SessionEvent::ReadLocks
+        | SessionEvent::GiveBack
+        | SessionEvent::WriterChanged
+        | SessionEvent::SwitchoverChanged => Ok(()),
+        SessionEvent::Stop | SessionEvent::ServerDone => Err(CloseReason::ServerGone),
     }
 }

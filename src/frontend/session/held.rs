@@ -4,6 +4,7 @@
 use super::Session;
 use crate::frontend::link::Interest;
 use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::locks::attend::attend;
 use crate::frontend::shared::activity::Doing;
 
 impl Session {
@@ -40,7 +41,7 @@ impl Session {
             let inside = self.link.is_inside();
             return Ok(if inside { Doing::Transaction } else { Doing::Runs });
         }
-        self.link.learn_whether_inside().await?;
+        attend(&mut self.locks, &self.context, self.link.ask_whether_inside()).await?;
         if self.link.is_inside() {
             self.link.end_rest();
             if self.link.is_kept_back() {
@@ -49,7 +50,9 @@ impl Session {
             }
             return Ok(Doing::Transaction);
         }
-        self.link.rest_for_switchover(&self.context.switchover, number).await?;
+        let Self { link, locks, context, .. } = self;
+        let gives_back = link.check_in_for_switchover(&context.switchover, number);
+        attend(locks, context, gives_back).await?;
         Ok(if self.link.is_tied() { Doing::Tied } else { Doing::Rests })
     }
 

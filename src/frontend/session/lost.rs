@@ -8,6 +8,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::Session;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::loss::LostBackend;
+use crate::frontend::locks::attend::attend;
 use crate::frontend::locks::operations::give_back_unanswered;
 use crate::frontend::locks::owner::{Asked, Locks};
 use crate::frontend::pooling::lost::{Loss, WhyEnds};
@@ -61,10 +62,12 @@ impl Session {
     /// A server that is not the writer any more may still answer: an idle session takes along what only that server
     /// knows of it. Whether it has left.
     async fn take_along(&mut self) -> Result<bool, CloseReason> {
-        if !self.phase.takes_commands() {
+        // An answer that is under way comes no more.
+        if !self.phase.takes_commands() || self.link.left_inside().is_some() {
             return Ok(false);
         }
-        match timeout(FAREWELL, self.link.leave()).await {
+        match timeout(FAREWELL, attend(&mut self.locks, &self.context, self.link.check_in())).await
+        {
             Ok(Ok(())) => Ok(!self.link.has_server()),
             Ok(Err(CloseReason::ServerGone)) | Err(_) => Ok(false),
             Ok(Err(end)) => Err(end),

@@ -24,6 +24,7 @@ use super::link::close_reason::CloseReason;
 use super::link::guard::LeaseGuard;
 use super::link::question::Whose;
 use super::link::{Link, LinkEvent};
+use super::locks::attend::attend;
 use super::locks::call_context::{CallContext, text_start};
 use super::locks::owner::{Asked, LockOwner, Locks};
 use super::login::Authenticated;
@@ -170,8 +171,9 @@ impl Session {
             return Err(CloseReason::Drained);
         }
         if self.link.is_shared() && self.phase.takes_commands() {
-            // Boxed, since it is seldom more than a look.
-            Box::pin(self.link.rest()).await?;
+            let errand = self.link.check_in_if_wanted();
+            // Boxed, so that an idle session does not carry the room for it.
+            Box::pin(attend(&mut self.locks, &self.context, errand)).await?;
         }
         if self.link.has_more() {
             tokio::task::yield_now().await;
@@ -261,7 +263,8 @@ impl Session {
             }
             Phase::Parked => {
                 self.command = CurrentCommand::default();
-                if !self.link.is_ready_for_next(&self.context).await? {
+                let Self { link, locks, context, .. } = self;
+                if link.is_shared() && !attend(locks, context, link.ready_next(context)).await? {
                     // It is looked at again, and refused.
                     self.phase = Phase::Relaying;
                     return Ok(());
@@ -276,7 +279,9 @@ impl Session {
                     return self.run_next().await;
                 }
             }
-            Phase::Bringing(id) => self.link.bring(id).await?,
+            Phase::Bringing(id) => {
+                attend(&mut self.locks, &self.context, self.link.prepare_again(id)).await?;
+            }
             Phase::Relaying | Phase::Answering | Phase::Settling(_) => {}
         }
         self.link.end_answer();
@@ -319,7 +324,9 @@ impl Session {
         let release = ConnectionRelease::of(text, dialect);
         if several.release(release) != ConnectionRelease::No && part.alone {
             // The server runs nothing more on a connection that it ends, so the proxy must not either.
-            self.link.exchange_unseen(vec![packet::ping()], true, Whose::Proxy).await?;
+            let Self { link, locks, context, .. } = self;
+            let asked = link.run_unseen(vec![packet::ping()], true, Whose::Proxy);
+            attend(locks, context, asked).await?;
         }
         self.link.join_next(part.more);
         if scan(&part.packet).setting {

@@ -1,15 +1,13 @@
 //! Sessions that share their connections to the server: what a client says while its session has none.
 
-use std::pin::pin;
-
 use tokio::time::Instant;
 
 use super::Session;
-use crate::engine::handle::SessionEvent;
 use crate::frontend::link::arrival::Arrival;
 use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::locks::attend::attend_or_interrupt;
 use crate::frontend::locks::call_context::text_start;
-use crate::frontend::locks::owner::{Asked, Locks};
+use crate::frontend::locks::owner::Locks;
 use crate::frontend::pooling::lost::is_rollback;
 use crate::lock::codes;
 use crate::protocol::command::Command;
@@ -89,28 +87,13 @@ impl Session {
         }
     }
 
-    /// Gets a connection; `None`: the session was interrupted while it had none.
+    /// Gets a connection; `None`: the session was interrupted while it had none. On its way onto a connection it arrives there,
+    /// or the server ends it.
     async fn arrival(&mut self) -> Result<Option<Arrival>, CloseReason> {
         let Self { link, locks, context, .. } = self;
         let current = link.seat().map(|seat| seat.current.clone());
         let has_none = || current.as_ref().is_none_or(|current| current.id().is_none());
-        let mut arriving = pin!(link.arrive(context));
-        loop {
-            let event = tokio::select! {
-                biased;
-                event = locks.next_event() => event,
-                arrival = &mut arriving => return arrival.map(Some),
-            };
-            // A session on its way onto a connection arrives there, or the server ends it.
-            if event == SessionEvent::Interrupt && has_none() {
-                return Ok(None);
-            }
-            match locks.hear(event)? {
-                Asked::Look(question) => locks.present(question),
-                Asked::End => return Err(CloseReason::Killed),
-                Asked::Nothing | Asked::GiveBack => {}
-            }
-        }
+        attend_or_interrupt(locks, context, link.check_out(context), has_none).await
     }
 
     /// Answers the next command with an error.

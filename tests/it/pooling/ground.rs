@@ -22,7 +22,7 @@ pub(super) const WAYS: [Way; 3] = [
 const PASSWORD: &str = "the first of its passwords";
 
 /// The options that a server needs beyond those of all servers.
-pub(super) fn options(flavour: Flavour) -> &'static [&'static str] {
+pub(crate) fn options(flavour: Flavour) -> &'static [&'static str] {
     match flavour {
         Flavour::MySql => &[],
         Flavour::MariaDb => &["--performance-schema=ON", "--plugin-load-add=metadata_lock_info"],

@@ -37,6 +37,8 @@ struct Shared {
     clients: Mutex<Vec<(usize, TcpStream)>>,
     /// A connection that carries these bytes to the server breaks when the reply comes.
     fatal: Mutex<Option<Vec<u8>>>,
+    /// Nothing arrives any more once these bytes were on their way to the server, and how often they were.
+    last: Mutex<Option<(Vec<u8>, usize)>>,
     open: AtomicUsize,
 }
 
@@ -62,6 +64,17 @@ impl Shared {
     fn wait_while(&self, blocked: impl Fn(&[Lane; 2]) -> bool) {
         let lanes = self.changed.wait_while(lock(&self.lanes), |lanes| blocked(lanes));
         drop(lanes.unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Looks at bytes that are on their way to the server.
+    fn note(&self, bytes: &[u8]) {
+        let mut last = lock(&self.last);
+        let Some((sought, times)) = last.as_mut() else { return };
+        let found = bytes.windows(sought.len()).filter(|window| window == sought).count();
+        *times += found;
+        if found > 0 {
+            lock(&self.lanes).iter_mut().for_each(|lane| lane.held = true);
+        }
     }
 
     /// Whether these bytes are those whose reply is to be lost.
@@ -99,6 +112,7 @@ impl Link {
             changed: Condvar::new(),
             clients: Mutex::default(),
             fatal: Mutex::default(),
+            last: Mutex::default(),
             open: AtomicUsize::new(0),
         });
         let link = Self { port, shared: Arc::clone(&shared) };
@@ -138,6 +152,16 @@ impl Link {
     pub fn stall(&self) {
         self.hold(Way::ToServer);
         self.hold(Way::ToClient);
+    }
+
+    /// Nothing arrives, as in [`Self::stall`], from the moment when `bytes` are on their way to the server.
+    pub fn stall_at(&self, bytes: &[u8]) {
+        *lock(&self.shared.last) = Some((bytes.to_vec(), 0));
+    }
+
+    /// How often these bytes were on their way since.
+    pub fn stalled(&self) -> usize {
+        lock(&self.shared.last).as_ref().map_or(0, |(_, times)| *times)
     }
 
     /// From now on the server hears, but nothing arrives from it.
@@ -223,6 +247,9 @@ fn pump(
     let mut buffer = vec![0; 65536];
     loop {
         let n = from.read(&mut buffer).unwrap_or(0);
+        if way == Way::ToServer {
+            shared.note(&buffer[..n]);
+        }
         shared.pass(way);
         if n > 0 && !good(&buffer[..n]) {
             let _ = from.shutdown(Shutdown::Both);

@@ -135,10 +135,17 @@ impl Locks for ScriptedLocks {
     }
 
     fn told(&mut self) -> Task<'_, SessionEvent> {
-        match self.events.pop_front() {
-            Some(event) => Box::pin(async move { event }),
-            None => Box::pin(std::future::pending()),
-        }
+        // Nothing is lost if it is dropped.
+        Box::pin(async {
+            match self.events.pop_front() {
+                Some(event) => event,
+                None => std::future::pending().await,
+            }
+        })
+    }
+
+    fn tell_again(&mut self, event: SessionEvent) {
+        self.events.push_back(event);
     }
 
     fn told_now(&mut self) -> Option<SessionEvent> {
@@ -151,6 +158,7 @@ impl Locks for ScriptedLocks {
                 self.draining = true;
                 Ok(Asked::Nothing)
             }
+            SessionEvent::Kill => Ok(Asked::End),
             SessionEvent::Lost(token) => Err(CloseReason::Lost(self.ledger.held().name_of(token))),
             _ => Ok(Asked::Nothing),
         }

@@ -10,6 +10,7 @@ use super::super::server::{Server, Task};
 use crate::backend::pool::PoolKey;
 use crate::frontend::link::arrival::Arrival;
 use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::link::errand::{Errand, ErrandKind};
 use crate::frontend::link::pending::{Recipient, Skipped};
 use crate::frontend::link::question::Whose;
 use crate::frontend::link::reply::Keep;
@@ -138,54 +139,42 @@ impl Server for ScriptedServer {
 
     fn is_wanted(&mut self) {}
 
-    fn leave(&mut self) -> Task<'_, Result<(), CloseReason>> {
-        Box::pin(async { Ok(()) })
+    fn leave(&mut self) -> Errand<'_, ()> {
+        Errand::new(ErrandKind::GiveBack, async { Ok(()) })
     }
 
-    fn arrive<'a>(&'a mut self, _: &'a Context) -> Task<'a, Result<Arrival, CloseReason>> {
-        Box::pin(async { Ok(Arrival::Here) })
+    fn arrive<'a>(&'a mut self, _: &'a Context) -> Errand<'a, Arrival> {
+        Errand::new(ErrandKind::HandOver, async { Ok(Arrival::Here) })
     }
 
-    fn exchange<'a>(
-        &'a mut self,
-        packet: &'a [u8],
-        _: Keep,
-    ) -> Task<'a, Result<Reply, CloseReason>> {
+    fn exchange<'a>(&'a mut self, packet: &'a [u8], _: Keep) -> Errand<'a, Reply> {
         self.note("ask", packet);
         let reply = self.answer();
-        Box::pin(async move { Ok(reply) })
+        Errand::new(ErrandKind::Statement, async move { Ok(reply) })
     }
 
-    fn question<'a>(&'a mut self, packet: &'a [u8]) -> Task<'a, Result<Reply, CloseReason>> {
+    fn question<'a>(&'a mut self, packet: &'a [u8]) -> Errand<'a, Reply> {
         self.exchange(packet, Keep::All)
     }
 
-    fn exchange_unseen(
-        &mut self,
-        packets: Vec<Vec<u8>>,
-        _: bool,
-        _: Whose,
-    ) -> Task<'_, Result<Reply, CloseReason>> {
+    fn exchange_unseen(&mut self, packets: Vec<Vec<u8>>, _: bool, _: Whose) -> Errand<'_, Reply> {
         for packet in &packets {
             self.note("unseen", packet);
         }
         let reply = self.answer();
-        Box::pin(async move { Ok(reply) })
+        Errand::new(ErrandKind::Fence, async move { Ok(reply) })
     }
 
-    fn keep_diagnostics(&mut self) -> Task<'_, Result<(), CloseReason>> {
-        Box::pin(async { Ok(()) })
+    fn keep_diagnostics(&mut self) -> Errand<'_, ()> {
+        Errand::new(ErrandKind::Question, async { Ok(()) })
     }
 
-    fn exchange_prepare<'a>(
-        &'a mut self,
-        packet: &'a [u8],
-    ) -> Task<'a, Result<Reply, CloseReason>> {
+    fn exchange_prepare<'a>(&'a mut self, packet: &'a [u8]) -> Errand<'a, Reply> {
         self.exchange(packet, Keep::All)
     }
 
-    fn bring(&mut self, _: u32) -> Task<'_, Result<Option<Box<[u8]>>, CloseReason>> {
-        Box::pin(async { Ok(None) })
+    fn bring(&mut self, _: u32) -> Errand<'_, ()> {
+        Errand::new(ErrandKind::Prepare, async { Ok(()) })
     }
 
     fn take_refusal(&mut self, _: u32, _: Command) -> Option<Box<[u8]>> {
@@ -239,6 +228,10 @@ impl Server for ScriptedServer {
 
     fn owes_nothing(&self) -> bool {
         true
+    }
+
+    fn settle(&mut self) -> Errand<'_, ()> {
+        Errand::new(ErrandKind::Settle, async { Ok(()) })
     }
 
     fn has_unread_command(&self) -> bool {

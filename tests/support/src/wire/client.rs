@@ -236,10 +236,15 @@ impl Client {
     }
 
     pub fn change_user(&mut self, account: &Account) -> Response {
+        self.send_change_user(account);
+        self.read_response(Shape::Auth)
+    }
+
+    pub fn send_change_user(&mut self, account: &Account) {
         let greeting = self.last_greeting();
         let body = change_user_body(account, &greeting, self.capabilities());
         self.account = account.clone();
-        self.command(command::CHANGE_USER, &body, Shape::Auth)
+        self.send(&[&[command::CHANGE_USER][..], &body].concat());
     }
 
     /// The greeting, with the nonce by which the login was proved.
