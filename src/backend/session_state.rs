@@ -183,6 +183,18 @@ impl SessionState {
         self.variables.insert(name.into(), value.into());
     }
 
+    /// Sets character sets and collation as SET NAMES does with this text of [`Self::names`].
+    pub(crate) fn take_names(&mut self, names: &[u8]) {
+        const COLLATE: &[u8] = b" COLLATE ";
+        let Some(at) = memchr::memmem::find(names, COLLATE) else { return };
+        let (charset, rest) = names.split_at(at);
+        for of in ["client", "connection", "results"] {
+            self.set(format!("character_set_{of}").as_bytes(), charset);
+        }
+        self.collation = Some(rest[COLLATE.len()..].into());
+        self.set_names();
+    }
+
     /// Takes in what the server has reported.
     pub(crate) fn take_in(&mut self, change: &SessionChange) {
         match change {

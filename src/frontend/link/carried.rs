@@ -179,6 +179,9 @@ impl Link {
             return Ok(());
         };
         (seat.doubts, seat.waits_for_warnings) = (Doubts::default(), false);
+        if doubts.login && doubts.handshake {
+            seat.note_login_names();
+        }
         if let Some(run) = captured.run {
             seat.current.note_run(run);
             self.server.note_run(run);

@@ -26,7 +26,7 @@ impl Link {
     pub(crate) fn share(&mut self, seat: Seat) -> Result<(), CloseReason> {
         let mut seat = Box::new(seat);
         seat.take_hold();
-        let reports = begin_reports(self.capabilities);
+        let reports = begin_reports(None, self.capabilities);
         self.seat = Some(seat);
         self.send_hidden(&reports)
     }
@@ -210,13 +210,11 @@ impl Link {
 
     /// Has the server report again, after a reset of the connection.
     pub(crate) fn report_again(&mut self) -> Result<(), CloseReason> {
-        if self.seat.is_none() {
-            return Ok(());
-        }
+        let Some(seat) = &self.seat else { return Ok(()) };
         if let Some(backend) = self.server.backend() {
             backend.note_reset();
         }
-        let reports = begin_reports(self.capabilities);
+        let reports = begin_reports(seat.state.names(), self.capabilities);
         self.send_hidden(&reports)
     }
 

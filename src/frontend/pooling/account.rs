@@ -61,6 +61,7 @@ impl Seat {
         }
         self.collation = collation.unwrap_or(self.collation);
         self.state = SessionState::at_login(schema, self.state.several);
+        self.login_names = None;
         // A server may have kept something of the other account, which a login does not bring again.
         let doubts = Doubts::at_login(self.flavour).of_client(self.key.capabilities);
         let doubts = doubts.in_schema(self.state.schema.as_deref());

@@ -3,6 +3,7 @@
 use super::capture::Doubts;
 use super::pins::Pin;
 use super::seat::Seat;
+use crate::types::Flavour;
 
 impl Seat {
     /// What the server is asked right after a login. One statement, for its user variables are none.
@@ -23,7 +24,24 @@ impl Seat {
             return false;
         }
         self.state = state;
+        self.note_login_names();
         true
+    }
+
+    /// Character sets and collation are those of the login now.
+    pub(crate) fn note_login_names(&mut self) {
+        self.login_names = self.state.names().map(Into::into);
+    }
+
+    /// After a reset MariaDB goes back to the character sets of the connection's login, which may have been another session's.
+    /// The session has those of its own.
+    pub(crate) fn go_back_to_login_names(&mut self) {
+        if self.flavour == Flavour::MariaDb
+            && let Some(names) = &self.login_names
+        {
+            self.state.take_names(names);
+            (self.doubts.charsets, self.doubts.handshake) = (false, false);
+        }
     }
 
     /// The session begins without a connection: nothing else is to be found out.

@@ -32,9 +32,14 @@ pub(crate) fn is_without_schema(packet: &[u8], ending: Ending) -> bool {
         && matches!(ending, Ending::Err { code } if NO_SCHEMA.contains(&code))
 }
 
-/// The statement that has the server report.
-pub(crate) fn begin_reports(capabilities: Capabilities) -> Vec<u8> {
-    packet::query(format!("SET SESSION {REPORTS}").as_bytes(), capabilities)
+/// The statement that has the server report, and sets these character sets, as SET NAMES takes them.
+pub(crate) fn begin_reports(names: Option<&[u8]>, capabilities: Capabilities) -> Vec<u8> {
+    let mut text = format!("SET SESSION {REPORTS}").into_bytes();
+    if let Some(names) = names {
+        text.extend_from_slice(b",NAMES ");
+        text.extend_from_slice(names);
+    }
+    packet::query(&text, capabilities)
 }
 
 /// The statement that has the server report what its settings say.

@@ -82,6 +82,8 @@ pub(crate) struct Seat {
     pub tracks: bool,
     /// The statement may be a SET NAMES with a collation.
     collates: bool,
+    /// The character sets and the collation of its login, as SET NAMES takes them, once they are known.
+    pub(super) login_names: Option<Box<[u8]>>,
     /// The last statement may have unlocked tables.
     unlocks: bool,
     /// What the statement under way does to FOUND_ROWS().
@@ -194,6 +196,7 @@ impl Seat {
             explained: false,
             tracks,
             collates: false,
+            login_names: None,
             unlocks: false,
             finding: RowsFound::default(),
             changes: Changes::default(),

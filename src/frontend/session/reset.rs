@@ -15,6 +15,9 @@ impl Session {
         let reply = cx.exchange(packet).await?;
         if !reply.is_error() {
             self.begin_anew();
+            if let Some(seat) = self.link.seat() {
+                seat.go_back_to_login_names();
+            }
             self.link.report_again()?;
             release_held(&mut self.cx()).await?;
         }

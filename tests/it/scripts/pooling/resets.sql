@@ -119,3 +119,20 @@ e: SELECT 1; SELECT 2
 e: USE $DB
 e: SELECT COUNT(*) > 0 FROM t
 = 1
+
+# The character sets of a login come back on MariaDB, also on a connection whose login had others.
+@session l charset=latin1
+@session g charset=gbk
+l: DO 1
+g: DO 1
+l: SELECT @@character_set_client, @@character_set_results, @@collation_connection, 'ä'
+g: SELECT @@character_set_client, @@character_set_results, @@collation_connection
+l reset
+g reset
+l: SELECT @@character_set_client, @@character_set_results, @@collation_connection, 'ä'
+g: SELECT @@character_set_client, @@character_set_results, @@collation_connection
+l: SET NAMES utf8mb4
+l: DO 1
+l reset
+l: DO 1
+l: SELECT @@character_set_client, @@character_set_results, @@collation_connection
