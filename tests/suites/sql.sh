@@ -54,17 +54,20 @@ sql_data() {
 # Left out, besides: what debugs the server, takes minutes, or may leave it without accounts.
 sql_apart='restart|shutdown|wait_until_(dis)?connected|kill_mysqld|\$MYSQLD\b|MYSQLD_(BOOTSTRAP|CMD)|MYSQLD_DATADIR|master-slave|have_debug|big_test|long_test|valgrind|mysql\.(user|global_priv|db)\b|upgrade|windows|embedded_server|PLUGIN_|_SO\b'
 
-# With shared connections, what waits until the server has as few as before, too.
+# With shared connections, too: what waits until the server has as few as before, and what reads
+# counters of its session, which are the connection's.
+sql_apart_pooled='count_sessions|(show|flush)( +(local|session))? +status|session_status|query_cache'
+
 sql_cases() {
-  local data files file name apart=$sql_apart
-  [ "${3:-}" != pooled ] || apart+='|count_sessions'
+  local data files file name
   sql_data "$1"
   for file in "$files"/*.test; do
     name=${file##*/} name=${name%.test}
     # The server's options, for this file alone.
     [[ $name != *big* ]] || continue
     [ -z "$(compgen -G "$files/$name*.opt" || compgen -G "$files/$name*.cnf")" ] || continue
-    ! grep -qaE "$apart" "$file" || continue
+    ! grep -qaE "$sql_apart" "$file" || continue
+    [ "${3:-}" != pooled ] || ! grep -qaiE "$sql_apart_pooled" "$file" || continue
     printf '%s\n' "$name"
   done
 }
