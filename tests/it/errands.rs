@@ -258,7 +258,7 @@ fn on_a_way_from_a_connection(stage: &Stage) -> Vec<Session> {
 fn before_an_execution(stage: &Stage) -> Vec<Session> {
     let mut sessions = stage.sessions();
     let prepare = |session: &mut Session| {
-        let response = session.client.prepare(b"SELECT 'once more'");
+        let response = session.client.prepare(b"SELECT 'prepared again'");
         let id =
             response.packets.first().and_then(|packet| packet.payload.get(1..5)).expect("an id");
         u32::from_le_bytes(id.try_into().expect("four bytes"))
@@ -268,7 +268,7 @@ fn before_an_execution(stage: &Stage) -> Vec<Session> {
     for session in &mut sessions {
         session.run("BEGIN");
     }
-    stage.way.stall_at(b"'once more'");
+    stage.way.stall_at(b"'prepared again'");
     for (session, id) in sessions.iter_mut().zip(ids) {
         session.client.send_execute(id, &Execute::default());
     }

@@ -21,6 +21,20 @@ const FRONTEND: [&str; 13] = [
     "accept",
 ];
 
+/// The files of the frontend that have a loop which waits for several things, beside its tests. Any other waits by an
+/// errand, so that no session is deaf.
+const LOOPS: [&str; 9] = [
+    "coexist/claim.rs",
+    "link/exchange.rs",
+    "locks/attend.rs",
+    "locks/call_context.rs",
+    "locks/operations.rs",
+    "locks/wait.rs",
+    "session/close.rs",
+    "session/lost.rs",
+    "session/mod.rs",
+];
+
 /// Fields that a session may have: each is a part with rules of its own.
 const SESSION_FIELDS: usize = 10;
 
@@ -277,4 +291,23 @@ fn no_two_types_have_the_same_name() {
         }
     }
     findings.check("A type's name is used once");
+}
+
+#[test]
+fn loops_that_wait_stand_in_known_files() {
+    let mut findings = Findings::default();
+    let mut found = BTreeSet::new();
+    for source in sources().iter().filter(|source| source.path.starts_with("src/frontend/")) {
+        let path = source.path.trim_start_matches("src/frontend/").to_owned();
+        if source.code.contains("select! {") {
+            if !LOOPS.contains(&&*path) {
+                findings.add(&source.path, "waits in a loop of its own: make it an errand");
+            }
+            found.insert(path);
+        }
+    }
+    for path in LOOPS.iter().filter(|path| !found.contains(**path)) {
+        findings.add(path, "has no such loop any more");
+    }
+    findings.check("Sessions wait in few loops");
 }

@@ -47,7 +47,7 @@ pub(in crate::engine) struct Absence {
 
 /// A connection to look for.
 #[derive(Debug)]
-pub(in crate::engine) enum Errand {
+pub(in crate::engine) enum Disconnection {
     /// Until it is over.
     Release(DeferredRelease),
     /// Once.
@@ -65,7 +65,7 @@ const BLIND: Duration = Duration::from_secs(5);
 /// Watches connections until the service drops its end; hands each watch back when it is over.
 pub(in crate::engine) async fn watch(
     access: Arc<StoreAccess>,
-    mut inbox: mpsc::UnboundedReceiver<Errand>,
+    mut inbox: mpsc::UnboundedReceiver<Disconnection>,
     gone: mpsc::UnboundedSender<DeferredRelease>,
 ) {
     let link = StoreLink::new(Arc::clone(&access));
@@ -113,7 +113,7 @@ impl Watcher {
     /// Takes what has come in, and waits for it if there is nothing to watch. `None` at the end.
     async fn receive(
         &mut self,
-        inbox: &mut mpsc::UnboundedReceiver<Errand>,
+        inbox: &mut mpsc::UnboundedReceiver<Disconnection>,
     ) -> Option<Vec<Question>> {
         let mut questions = Vec::new();
         self.absences.retain(|absence| !absence.reply.is_closed());
@@ -125,12 +125,12 @@ impl Watcher {
         };
         while let Some(errand) = next {
             match errand {
-                Errand::Release(watch) => {
+                Disconnection::Release(watch) => {
                     self.watches.push(watch);
                     self.pause = PAUSE.0;
                 }
-                Errand::Ask(question) => questions.push(question),
-                Errand::Await(absence) => {
+                Disconnection::Ask(question) => questions.push(question),
+                Disconnection::Await(absence) => {
                     self.absences.push(absence);
                     self.pause = PAUSE.0;
                 }

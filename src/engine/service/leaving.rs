@@ -3,7 +3,7 @@
 use tokio::sync::oneshot;
 
 use super::Service;
-use crate::engine::io::disconnects::{Absence, DeferredRelease, Errand, Question};
+use crate::engine::io::disconnects::{Absence, DeferredRelease, Disconnection, Question};
 use crate::engine::service::keys::LocalHold;
 use crate::lock::name::Key;
 use crate::types::{BackendId, ProxyId};
@@ -39,13 +39,14 @@ impl Service {
         {
             self.watched += 1;
             let watch = DeferredRelease { conn, run, locks, proxy };
-            let _ = self.endings.send(Errand::Release(watch));
+            let _ = self.endings.send(Disconnection::Release(watch));
         }
     }
 
     /// Ends a connection, and tells when the server no longer works for it.
     pub(super) fn until_gone(&self, conn: BackendId, run: Option<i64>, reply: oneshot::Sender<()>) {
-        let _ = self.endings.send(Errand::Await(Absence { conn, run, reply, killed: false }));
+        let _ =
+            self.endings.send(Disconnection::Await(Absence { conn, run, reply, killed: false }));
     }
 
     /// Tells the session of a lock if the server no longer works for it.
@@ -54,7 +55,7 @@ impl Service {
             && let Some(conn) = held.backend.id()
         {
             let question = Question { conn, run: held.run(), events: held.events.clone() };
-            let _ = self.endings.send(Errand::Ask(question));
+            let _ = self.endings.send(Disconnection::Ask(question));
         }
     }
 }

@@ -45,7 +45,7 @@ use pipes::Pipes;
 use poll::Poll;
 
 use super::io::admin_queries::AdminQueries;
-use super::io::disconnects::Errand;
+use super::io::disconnects::Disconnection;
 use super::shared::deferred::Deferred;
 use super::shared::history::History;
 use super::shared::lease::Lease;
@@ -95,7 +95,7 @@ struct Service {
     /// Greatest token proposed or seen. A proposal above a row's last token becomes its next one.
     last_token: u64,
     queries: AdminQueries,
-    endings: mpsc::UnboundedSender<Errand>,
+    endings: mpsc::UnboundedSender<Disconnection>,
     /// Ended sessions that the server may still work for.
     watched: usize,
     settling: Vec<oneshot::Sender<()>>,

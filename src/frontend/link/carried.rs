@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::Link;
 use super::close_reason::CloseReason;
-use super::exchange::Exchange;
+use super::exchange::Questions;
 use super::question::Whose;
 use super::reply::{Keep, Reply};
 use crate::backend::connection::Backend;
@@ -259,7 +259,7 @@ impl Link {
     ) -> Result<Vec<Reply>, CloseReason> {
         let packets: Vec<_> = packets.iter().map(|packet| Cow::Borrowed(&**packet)).collect();
         let (naming, keep) = (Naming::Hidden, Keep::All);
-        let exchange = Exchange { packets: &packets, naming, keep, seen: false };
-        self.exchange_in_order(&exchange, whose).await
+        let questions = Questions { packets: &packets, naming, keep, seen: false };
+        self.exchange_in_order(&questions, whose).await
     }
 }

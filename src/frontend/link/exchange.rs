@@ -23,8 +23,8 @@ const LONG: Duration = Duration::from_secs(1);
 /// Bytes kept of a response of which only the end matters.
 const KEPT: usize = 64 * 1024;
 
-/// Packets to be sent at once, and what becomes of the responses.
-pub(super) struct Exchange<'a> {
+/// Packets to be sent at once, and how their responses are read.
+pub(super) struct Questions<'a> {
     pub(super) packets: &'a [Cow<'a, [u8]>],
     pub(super) naming: Naming,
     pub(super) keep: Keep,
@@ -126,8 +126,8 @@ impl Link {
     ) -> Result<Reply, CloseReason> {
         self.note_server_used();
         let (packet, _) = self.addressed(packet);
-        let exchange = Exchange { packets: &[packet], naming, keep, seen: true };
-        let replies = self.exchange_in_order(&exchange, whose).await?;
+        let questions = Questions { packets: &[packet], naming, keep, seen: true };
+        let replies = self.exchange_in_order(&questions, whose).await?;
         // The reply may have come late, and report locks: it is still true.
         self.until_certain().await?;
         replies.into_iter().next().ok_or(CloseReason::ServerGone)
@@ -170,31 +170,34 @@ impl Link {
     /// Sends packets at once, and reads the whole responses to all of them. Nothing may be owed.
     pub(super) async fn exchange_in_order(
         &mut self,
-        exchange: &Exchange<'_>,
+        questions: &Questions<'_>,
         whose: Whose,
     ) -> Result<Vec<Reply>, CloseReason> {
         self.begin_question(whose);
-        let replies = self.read_in_order(exchange).await;
+        let replies = self.read_in_order(questions).await;
         self.end_question();
         replies
     }
 
-    async fn read_in_order(&mut self, exchange: &Exchange<'_>) -> Result<Vec<Reply>, CloseReason> {
-        let mut asked = exchange.packets.iter();
+    async fn read_in_order(
+        &mut self,
+        questions: &Questions<'_>,
+    ) -> Result<Vec<Reply>, CloseReason> {
+        let mut asked = questions.packets.iter();
         let Some(mut packet) = asked.next() else { return Ok(Vec::new()) };
-        for packet in exchange.packets {
-            self.server.expect(Shape::of(packet), exchange.naming);
+        for packet in questions.packets {
+            self.server.expect(Shape::of(packet), questions.naming);
         }
-        match exchange.packets {
+        match questions.packets {
             [one] => self.send_server(one)?,
             several => self.send_server(&several.concat())?,
         }
         let mut soon = pin!(sleep(LONG));
         let mut interest = Interest::Server;
-        let keep = exchange.keep;
+        let keep = questions.keep;
         let mut incoming =
             Incoming { bytes: Vec::with_capacity(256), followed: 0, whole: true, keep };
-        let mut replies = Vec::with_capacity(exchange.packets.len());
+        let mut replies = Vec::with_capacity(questions.packets.len());
         self.begin_response(Shape::of(packet), answering_seq(packet));
         loop {
             tokio::select! {
@@ -219,9 +222,9 @@ impl Link {
                 Ok(Some(_)) => {}
             }
             while let Some(ending) = self.take_in(packet, &mut incoming)? {
-                self.note_answered(exchange.seen, ending);
+                self.note_answered(questions.seen, ending);
                 replies.push(Reply { bytes: incoming.take(), ending });
-                // What is left after the last one is a last word before the server closes the connection, which follows.
+                // After the last one there may be a last word: the server closes the connection then, which follows.
                 let Some(next) = asked.next() else { return Ok(replies) };
                 packet = next;
                 self.begin_response(Shape::of(packet), answering_seq(packet));

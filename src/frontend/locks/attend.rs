@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_a_session_for_certain_ends_the_errand_at_once() {
+    fn an_errand_ends_at_once_with_its_session() {
         for (events, idles) in [([SessionEvent::Lost(1)], false), ([SessionEvent::Kill], true)] {
             let (result, _, cut) = attended(100, &events, idles);
             assert!(matches!(result, Err(CloseReason::Lost(_) | CloseReason::Killed)));
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_wait_comes_again() {
+    fn events_that_can_wait_come_again() {
         let events = [SessionEvent::GiveBack, SessionEvent::Interrupt, SessionEvent::Drain];
         let (result, again, cut) = attended(50, &events, false);
         assert!(matches!(result, Ok(Some(()))));
