@@ -1,7 +1,9 @@
 //! Backups and read-only minutes: for longer than three leases nobody can write to the lock tables.
 
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::admin::cache;
 use crate::own_server::{OwnServer, flavour_of};
 use crate::proxy::{Proxy, fresh_schema};
 use crate::script::{Flavour, Server};
@@ -12,6 +14,7 @@ use crate::wire::render;
 on_both! {
     a_read_lock_disturbs_no_session_in_coexist
     a_server_that_is_read_only_disturbs_no_session_in_coexist
+    a_dump_of_all_tables_disturbs_no_session_in_coexist
     with_a_durable_proxy_a_lock_without_a_row_is_refused
     a_durable_session_releases_a_lock_during_a_backup
     a_read_lock_costs_no_durable_session_its_locks
@@ -67,14 +70,57 @@ fn holder(server: &Server, schema: &str, name: &str) -> Option<u64> {
 }
 
 fn a_read_lock_disturbs_no_session_in_coexist(server: &Server) {
-    disturbs_nobody(server, READ_LOCK);
+    disturbs_nobody(server, |own| by_statements(own, READ_LOCK));
 }
 
 fn a_server_that_is_read_only_disturbs_no_session_in_coexist(server: &Server) {
-    disturbs_nobody(server, read_only(server));
+    disturbs_nobody(server, |own| by_statements(own, read_only(own)));
 }
 
-fn disturbs_nobody(server: &Server, (stop, go_on): Stop) {
+fn a_dump_of_all_tables_disturbs_no_session_in_coexist(server: &Server) {
+    disturbs_nobody(server, dump_of_all_tables);
+}
+
+/// What ends a backup.
+type GoOn = Box<dyn FnOnce()>;
+
+fn by_statements(server: &Server, (stop, go_on): Stop) -> GoOn {
+    let mut backup = server.root();
+    backup.run(stop);
+    Box::new(move || drop(backup.run(go_on)))
+}
+
+/// `mysqldump --lock-all-tables` into a pipe that is read when the backup is to end.
+fn dump_of_all_tables(server: &Server) -> GoOn {
+    let mut root = server.root();
+    root.run("CREATE DATABASE large");
+    root.run("CREATE TABLE large.t (v LONGTEXT)");
+    root.run("CREATE TABLE large.other (v INT)");
+    // More than a pipe and the program's own memory for it hold.
+    root.run("INSERT INTO large.t VALUES (REPEAT('x', 4000000)), (REPEAT('y', 4000000))");
+    let mut dump = Command::new(cache().join("bin/mysqldump"))
+        .args(["--no-defaults", "--protocol=tcp", "--host=127.0.0.1", "--user=root"])
+        .args([&format!("--port={}", server.port), "--password=rootpw", "--lock-all-tables"])
+        .args(["--column-statistics=0", "--no-tablespaces", "--databases", "large"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit())
+        .spawn()
+        .expect("mysqldump");
+    let mut writer = Session::at(server.port);
+    writer.run("SET lock_wait_timeout=1");
+    eventually("the dump has the read lock", || {
+        let written = writer.client.query(b"INSERT INTO large.other VALUES (1)");
+        (written.error() == Some(1205)).then_some(())
+    });
+    Box::new(move || {
+        let mut out = dump.stdout.take().expect("a pipe");
+        let size = std::io::copy(&mut out, &mut std::io::sink()).expect("the dump");
+        let end = dump.wait().expect("it ends");
+        assert!(end.success() && size > 8_000_000, "{end}, {size} bytes");
+    })
+}
+
+fn disturbs_nobody(server: &Server, begin: impl FnOnce(&Server) -> GoOn) {
     let (own, url, schema) = start(server);
     let [one, two] = [0, 1].map(|_| proxy(&url, &schema, &COEXIST));
     let known = || one.metric("lockstead_live_peers") >= 1.0;
@@ -86,8 +132,7 @@ fn disturbs_nobody(server: &Server, (stop, go_on): Stop) {
     // One that was too slow at its start has taken itself over.
     let takeovers = || [&one, &two].map(|proxy| proxy.metric("lockstead_takeovers_total"));
     let before = takeovers();
-    let mut backup = own.server.root();
-    backup.run(stop);
+    let go_on = begin(&own.server);
     let began = Instant::now();
     let mut turns = 0;
     while began.elapsed() < THREE_LEASES || turns < 3 {
@@ -109,7 +154,7 @@ fn disturbs_nobody(server: &Server, (stop, go_on): Stop) {
     assert!(one.metric("lockstead_lease_good") >= 1.0, "it grants");
     assert!(one.page("/readyz").contains("200"), "{}", one.page("/readyz"));
     assert!(one.page("/api/v1/status").contains("cannot be written"));
-    backup.run(go_on);
+    go_on();
     let rows = |name: &str| holder(&own.server, &schema, name);
     eventually("its row is written", || (rows("new") == Some(busy.id())).then_some(()));
     eventually("its row is free", || rows("before").is_none().then_some(()));
