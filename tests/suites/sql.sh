@@ -52,7 +52,7 @@ sql_data() {
 }
 
 # Left out, besides: what debugs the server, takes minutes, or may leave it without accounts.
-sql_apart='restart|shutdown|wait_until_(dis)?connected|kill_mysqld|\$MYSQLD\b|MYSQLD_(BOOTSTRAP|CMD)|MYSQLD_DATADIR|master-slave|have_debug|big_test|long_test|valgrind|mysql\.(user|global_priv|db)\b|upgrade|windows|embedded_server|PLUGIN_|_SO\b'
+sql_apart='protocol_compression_algorithms|restart|shutdown|wait_until_(dis)?connected|kill_mysqld|\$MYSQLD\b|MYSQLD_(BOOTSTRAP|CMD)|MYSQLD_DATADIR|master-slave|have_debug|big_test|long_test|valgrind|mysql\.(user|global_priv|db)\b|upgrade|windows|embedded_server|PLUGIN_|_SO\b'
 
 # With shared connections, too: what waits until the server has as few as before, and what reads
 # counters of its session, which are the connection's.
