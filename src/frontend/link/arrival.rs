@@ -62,25 +62,25 @@ impl Link {
                     None => continue,
                 },
                 Lent::New(permit) => {
-                    let Some(seat) = &self.seat else { return Ok(Arrival::TooLate) };
-                    let opening = seat.opening(last);
+                    let Some(pooled) = &self.pooled else { return Ok(Arrival::TooLate) };
+                    let opening = pooled.opening(last);
                     match open_as(context, &opening, self.capabilities, permit).await {
                         Ok(backend) => backend,
                         Err(why) => return Ok(Arrival::Refused(why)),
                     }
                 }
             };
-            let Some(seat) = &mut self.seat else { return Ok(Arrival::TooLate) };
+            let Some(pooled) = &mut self.pooled else { return Ok(Arrival::TooLate) };
             let to = backend.to();
-            seat.current.set(backend.id(), backend.run(), Some(to.clone()));
+            pooled.current.set(backend.id(), backend.run(), Some(to.clone()));
             if to.is_left() {
                 // Nobody will tell that of a connection that is new.
-                seat.leaves_connection();
+                pooled.leaves_connection();
                 continue;
             }
-            seat.take_hold();
-            seat.idle_end = None;
-            backend.number_statements(seat.statement_numbers());
+            pooled.take_hold();
+            pooled.idle_end = None;
+            backend.number_statements(pooled.statement_numbers());
             self.server.put(backend);
             match self.restore().await {
                 Ok(Restored::Done) => match self.until_held(last).await {
@@ -127,10 +127,10 @@ impl Link {
         until: &mut Instant,
         last: Instant,
     ) -> Result<Option<Lent>, CloseReason> {
-        let Some(seat) = &self.seat else { return Ok(None) };
+        let Some(pooled) = &self.pooled else { return Ok(None) };
         // It is not known which state another login sets.
-        let wish = Wish { schemaless: !seat.state.is_in_schema(), fresh: seat.doubts.login };
-        let mut later = match seat.pool.take(&seat.key, wish, &seat.state) {
+        let wish = Wish { schemaless: !pooled.state.is_in_schema(), fresh: pooled.doubts.login };
+        let mut later = match pooled.pool.take(&pooled.key, wish, &pooled.state) {
             PoolTurn::Now(lent) => return Ok(Some(lent)),
             PoolTurn::Later(later) => later,
         };

@@ -36,27 +36,27 @@ impl Link {
     /// Whether the session could give its connection back if an audit finds that nothing is left on it.
     pub(super) fn may_be_audited(&self) -> bool {
         // Without autocommit the questions would begin a transaction.
-        self.seat.as_ref().is_some_and(|seat| seat.may_be_audited())
+        self.pooled.as_ref().is_some_and(|pooled| pooled.may_be_audited())
             && self.status.has(Status::AUTOCOMMIT)
             && self.does_nothing()
     }
 
     /// Audits the connection. Whether the session may leave it.
     pub(super) async fn audit(&mut self) -> Result<bool, CloseReason> {
-        let Some(seat) = &mut self.seat else { return Ok(false) };
-        let needs_lists = seat.needs_lists();
-        let pins = seat.lift_audited();
+        let Some(pooled) = &mut self.pooled else { return Ok(false) };
+        let needs_lists = pooled.needs_lists();
+        let pins = pooled.lift_audited();
         let found = self.find_left(needs_lists).await;
         let counted = *found.as_ref().unwrap_or(&AuditOutcome::Unknown);
         self.metrics.pool_audits.with_label_values(&[counted.label()]).inc();
-        if let Some(seat) = &mut self.seat {
+        if let Some(pooled) = &mut self.pooled {
             match counted {
-                AuditOutcome::Clear => seat.note_clear(),
+                AuditOutcome::Clear => pooled.note_clear(),
                 AuditOutcome::Left | AuditOutcome::Unknown => {
-                    seat.note_kept(pins, counted == AuditOutcome::Left);
+                    pooled.note_kept(pins, counted == AuditOutcome::Left);
                 }
             }
-            seat.show_pins();
+            pooled.show_pins();
         }
         found?;
         Ok(self.is_free())
@@ -64,33 +64,33 @@ impl Link {
 
     async fn find_left(&mut self, needs_lists: bool) -> Result<AuditOutcome, CloseReason> {
         if needs_lists {
-            let Some(seat) = &self.seat else { return Ok(AuditOutcome::Unknown) };
-            let (Some(conn), Some(to)) = (seat.current.id(), self.server.to()) else {
+            let Some(pooled) = &self.pooled else { return Ok(AuditOutcome::Unknown) };
+            let (Some(conn), Some(to)) = (pooled.current.id(), self.server.to()) else {
                 return Ok(AuditOutcome::Unknown);
             };
             let server = to.backend().to_string();
-            let Some(lists) = seat.audits().ask(conn, server).await else {
+            let Some(lists) = pooled.audits().ask(conn, server).await else {
                 return Ok(AuditOutcome::Unknown);
             };
-            if !self.seat.as_mut().is_some_and(|seat| seat.take_in_lists(&lists)) {
+            if !self.pooled.as_mut().is_some_and(|pooled| pooled.take_in_lists(&lists)) {
                 return Ok(AuditOutcome::Left);
             }
         }
         // Before other questions: some of its state is of the last statement.
         self.learn().await?;
-        let Some(seat) = self.seat.as_ref().filter(|_| self.is_free()) else {
+        let Some(pooled) = self.pooled.as_ref().filter(|_| self.is_free()) else {
             return Ok(AuditOutcome::Left);
         };
-        let questions = seat.audit_questions();
+        let questions = pooled.audit_questions();
         let packets: Vec<_> =
             questions.iter().map(|text| packet::query(text, self.capabilities)).collect();
         let replies = self.exchange_cleanly(&packets).await?;
         self.server.take_reported();
         let mut replies = replies.iter();
         let counters = replies.next_back().map(counters).unwrap_or_default();
-        let Some(seat) = &self.seat else { return Ok(AuditOutcome::Left) };
-        let used_up = !seat.asks_for_values() || is_used_up(replies.next(), replies.next_back());
-        let clear = used_up && seat.are_clear(&counters) && replies.all(is_gone);
+        let Some(pooled) = &self.pooled else { return Ok(AuditOutcome::Left) };
+        let used_up = !pooled.asks_for_values() || is_used_up(replies.next(), replies.next_back());
+        let clear = used_up && pooled.are_clear(&counters) && replies.all(is_gone);
         Ok(if clear { AuditOutcome::Clear } else { AuditOutcome::Left })
     }
 }

@@ -25,15 +25,15 @@ impl Link {
     /// Puts the session's state on its connection.
     pub(super) async fn restore(&mut self) -> Result<Restored, CloseReason> {
         let left = self.server.backend().map(Backend::take_left).unwrap_or_default();
-        let Some(seat) = &self.seat else { return Ok(Restored::Done) };
+        let Some(pooled) = &self.pooled else { return Ok(Restored::Done) };
         let Restoration { mut packets, sent, resets } =
-            restoring(&seat.state, &left, seat.handover, self.capabilities);
+            restoring(&pooled.state, &left, pooled.handover, self.capabilities);
         self.metrics.pool_moves.with_label_values(&[sent]).inc();
         let asks = self.server.run().is_none();
         // After a reset, and before the session's own state is set.
         let question = usize::from(resets);
         if asks {
-            let question_of_run = [b"SELECT ", started(seat.flavour), b" LIMIT 1"].concat();
+            let question_of_run = [b"SELECT ", started(pooled.flavour), b" LIMIT 1"].concat();
             packets.insert(question, packet::query(&question_of_run, self.capabilities));
         }
         let replies = self.exchange_cleanly(&packets).await?;
@@ -47,9 +47,9 @@ impl Link {
         }
         let mut errors = packets.iter().zip(&replies).filter(|(_, reply)| reply.is_error());
         let gone = errors.clone().any(|(packet, reply)| is_without_schema(packet, reply.ending));
-        if let Some(seat) = &mut self.seat {
-            seat.state.schema_gone = gone;
-            seat.note_move();
+        if let Some(pooled) = &mut self.pooled {
+            pooled.state.schema_gone = gone;
+            pooled.note_move();
         }
         // Of the proxy's own making.
         self.server.take_reported();
@@ -66,10 +66,10 @@ impl Link {
     /// Gives the connection back, as [`Self::leave`], before a statement that waits. What it may change is in doubt
     /// again when it has run.
     pub(super) async fn leave_before_statement(&mut self) -> Result<(), CloseReason> {
-        let ahead = self.seat.as_ref().map(|seat| seat.doubts.clone());
+        let ahead = self.pooled.as_ref().map(|pooled| pooled.doubts.clone());
         self.leave().await?;
-        if let (Some(seat), Some(ahead)) = (&mut self.seat, ahead) {
-            seat.doubts.add_effects(ahead);
+        if let (Some(pooled), Some(ahead)) = (&mut self.pooled, ahead) {
+            pooled.doubts.add_effects(ahead);
         }
         Ok(())
     }
@@ -78,7 +78,9 @@ impl Link {
     /// report late.
     pub(super) fn may_report_late(&self) -> bool {
         let eof = !self.capabilities.has(Capabilities::DEPRECATE_EOF);
-        self.seat.as_ref().is_some_and(|seat| seat.reports_late || eof && seat.rows_may_hide)
+        self.pooled
+            .as_ref()
+            .is_some_and(|pooled| pooled.reports_late || eof && pooled.rows_may_hide)
     }
 
     /// Has the server tell what it does not report, and what it reports late.
@@ -96,37 +98,37 @@ impl Link {
         if self.waits_for_warnings() {
             return Ok(());
         }
-        if self.seat.as_ref().is_some_and(|seat| seat.may_take_diagnostics()) {
+        if self.pooled.as_ref().is_some_and(|pooled| pooled.may_take_diagnostics()) {
             self.keep_diagnostics().await?;
         }
         self.learn_reports().await?;
-        let free = self.seat.as_ref().is_some_and(|seat| seat.pins.is_empty());
+        let free = self.pooled.as_ref().is_some_and(|pooled| pooled.pins.is_empty());
         if free && self.is_in_doubt_with_locks() { self.capture().await } else { Ok(()) }
     }
 
     /// Whether the session would lose its locks with its connection because a part of its state is not known, and the server
     /// can be asked for it now.
     fn is_in_doubt_with_locks(&self) -> bool {
-        let Some(seat) = &self.seat else { return false };
+        let Some(pooled) = &self.pooled else { return false };
         // If it is tied to the connection, it ends in any case, and a question might change what ties it.
-        let tied = !seat.pins.is_empty() && !seat.may_take_diagnostics();
-        let in_doubt = self.guard.is_armed() && !seat.is_known() && !tied;
+        let tied = !pooled.pins.is_empty() && !pooled.may_take_diagnostics();
+        let in_doubt = self.guard.is_armed() && !pooled.is_known() && !tied;
         // A question might use up what the next transaction is to be.
-        let waits = seat.state.characteristics.is_empty() || self.status.has(Status::IN_TRANS);
+        let waits = pooled.state.characteristics.is_empty() || self.status.has(Status::IN_TRANS);
         in_doubt && waits && self.server.is_there() && self.is_between() && !self.client_ended
     }
 
     /// Whether the client may yet ask for the warnings of its last statement, which a question would clear.
     fn waits_for_warnings(&mut self) -> bool {
-        let Some(seat) = &mut self.seat else { return false };
-        seat.may_take_diagnostics() && !std::mem::replace(&mut seat.waits_for_warnings, true)
+        let Some(pooled) = &mut self.pooled else { return false };
+        pooled.may_take_diagnostics() && !std::mem::replace(&mut pooled.waits_for_warnings, true)
     }
 
     /// Has the server tell what it reports late, and what a later question would change.
     async fn learn_reports(&mut self) -> Result<(), CloseReason> {
         // After an error nobody knows whether a transaction is open.
         if !self.status_known || self.may_report_late() {
-            let flavour = self.seat.as_ref().map(|seat| seat.flavour);
+            let flavour = self.pooled.as_ref().map(|pooled| pooled.flavour);
             // MariaDB reports late with a statement only.
             let question = match flavour {
                 Some(Flavour::MariaDb) => packet::query(b"DO 0", self.capabilities),
@@ -137,7 +139,7 @@ impl Link {
             reported.result = None;
             self.take_in_reported(&reported);
         }
-        if self.seat.as_ref().is_some_and(|seat| seat.doubts.asks_for_found_rows()) {
+        if self.pooled.as_ref().is_some_and(|pooled| pooled.doubts.asks_for_found_rows()) {
             // Statements that the proxy has answered count, too.
             let texts: Vec<_> = self.skipped.take().collect();
             let packet = |text: &&str| packet::query(text.as_bytes(), self.capabilities);
@@ -145,71 +147,71 @@ impl Link {
             self.exchange_all(&packets).await?;
             self.take_in_reports();
         }
-        if let Some(seat) = &mut self.seat {
-            (seat.reports_late, seat.rows_may_hide) = (false, false);
+        if let Some(pooled) = &mut self.pooled {
+            (pooled.reports_late, pooled.rows_may_hide) = (false, false);
             // If it stays after all: its connection has heard questions that are not the session's.
-            seat.note_move();
+            pooled.note_move();
         }
         Ok(())
     }
 
     /// Asks for the state that is in doubt.
     pub(super) async fn capture(&mut self) -> Result<(), CloseReason> {
-        let Some(seat) = &mut self.seat else { return Ok(()) };
-        if seat.doubts.is_empty() {
+        let Some(pooled) = &mut self.pooled else { return Ok(()) };
+        if pooled.doubts.is_empty() {
             return Ok(());
         }
-        let doubts = seat.doubts.clone();
-        let questions = doubts.questions(self.capabilities, seat.flavour);
+        let doubts = pooled.doubts.clone();
+        let questions = doubts.questions(self.capabilities, pooled.flavour);
         let replies = self.exchange_cleanly(&questions).await?;
-        let Some(seat) = &mut self.seat else { return Ok(()) };
+        let Some(pooled) = &mut self.pooled else { return Ok(()) };
         let values = replies.first().and_then(Reply::values);
         let definitions = replies.get(1).into_iter().flat_map(Reply::payloads);
         let kinds: Vec<LiteralKind> = definitions
             .filter(|payload| column::is_definition(payload))
             .filter_map(LiteralKind::of)
             .collect();
-        let login = (seat.flavour, seat.collation);
+        let login = (pooled.flavour, pooled.collation);
         let captured =
-            values.and_then(|values| doubts.answered(&values, &kinds, login, &mut seat.state));
+            values.and_then(|values| doubts.answered(&values, &kinds, login, &mut pooled.state));
         self.server.take_reported();
         let Some(captured) = captured else {
             // It cannot be read: the session stays where it is.
-            seat.pins.add(Pin::LargeVariable);
+            pooled.pins.add(Pin::LargeVariable);
             return Ok(());
         };
-        (seat.doubts, seat.waits_for_warnings) = (Doubts::default(), false);
+        (pooled.doubts, pooled.waits_for_warnings) = (Doubts::default(), false);
         if doubts.login && doubts.handshake {
-            seat.note_login_names();
+            pooled.note_login_names();
         }
         if let Some(run) = captured.run {
-            seat.current.note_run(run);
+            pooled.current.note_run(run);
             self.server.note_run(run);
         }
         if let Some(rows) = captured.found_rows {
-            seat.note_found_rows(rows);
+            pooled.note_found_rows(rows);
         }
-        seat.note_captured();
+        pooled.note_captured();
         if captured.large {
-            seat.pins.add(Pin::LargeVariable);
+            pooled.pins.add(Pin::LargeVariable);
         }
         if captured.init_connect {
-            seat.pins.add(Pin::InitConnect);
+            pooled.pins.add(Pin::InitConnect);
         }
         self.check_role().await
     }
 
     /// Has the server say whether the account may set the role that is active.
     async fn check_role(&mut self) -> Result<(), CloseReason> {
-        let role = self.seat.as_ref().and_then(|seat| {
-            Some(activating_role(&seat.state, seat.doubtful_role()?, self.capabilities))
+        let role = self.pooled.as_ref().and_then(|pooled| {
+            Some(activating_role(&pooled.state, pooled.doubtful_role()?, self.capabilities))
         });
         let Some((packets, nth)) = role else { return Ok(()) };
         let replies = self.exchange_cleanly(&packets).await?;
         self.server.take_reported();
         let mut refused = replies.iter().enumerate().filter(|(_, reply)| reply.is_error());
-        match (refused.next(), &mut self.seat) {
-            (Some((n, _)), Some(seat)) if n == nth => seat.note_borrowed_role(),
+        match (refused.next(), &mut self.pooled) {
+            (Some((n, _)), Some(pooled)) if n == nth => pooled.note_borrowed_role(),
             (Some(_), _) => {
                 return Err(CloseReason::Broken(
                     "a session's character sets could not be set back",
@@ -236,7 +238,7 @@ impl Link {
     ) -> Result<Vec<Reply>, CloseReason> {
         let replies = self.exchange_all_for(packets, whose).await?;
         // Its own are left alone.
-        let own = self.seat.as_ref().is_some_and(|seat| seat.pins.has(Pin::Diagnostics));
+        let own = self.pooled.as_ref().is_some_and(|pooled| pooled.pins.has(Pin::Diagnostics));
         if !own && replies.iter().any(Reply::leaves_diagnostics) {
             self.exchange_all(&[packet::clear_diagnostics(self.capabilities)]).await?;
         }

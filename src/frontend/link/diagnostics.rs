@@ -15,12 +15,13 @@ const SOON: Duration = Duration::from_secs(1);
 impl Link {
     /// Whether only warnings or errors tie the session to its connection.
     pub(super) fn has_only_diagnostics(&self) -> bool {
-        self.seat.as_ref().is_some_and(|seat| seat.may_take_diagnostics()) && self.does_nothing()
+        self.pooled.as_ref().is_some_and(|pooled| pooled.may_take_diagnostics())
+            && self.does_nothing()
     }
 
     /// Whether it need not wait for its client to ask for them: others wait, or the client has not asked soon.
     fn may_take_diagnostics(&self) -> bool {
-        let wanted = self.seat.as_ref().is_some_and(|seat| seat.pool.is_wanted());
+        let wanted = self.pooled.as_ref().is_some_and(|pooled| pooled.pool.is_wanted());
         self.has_only_diagnostics() && (wanted || !self.is_soon())
     }
 
@@ -33,9 +34,9 @@ impl Link {
     pub(super) fn loosen(&mut self) {
         let soon = self.is_soon();
         if self.does_nothing()
-            && let Some(seat) = &mut self.seat
+            && let Some(pooled) = &mut self.pooled
         {
-            seat.loosen(soon);
+            pooled.loosen(soon);
         }
     }
 
@@ -48,7 +49,7 @@ impl Link {
     async fn take_diagnostics(&mut self) -> Result<(), CloseReason> {
         let counts = self.ask_for_warnings(COUNTS).await?;
         let numbers: Vec<i64> = counts.iter().filter_map(number).collect();
-        if !self.seat.as_mut().is_some_and(|seat| seat.note_numbers(&numbers)) {
+        if !self.pooled.as_mut().is_some_and(|pooled| pooled.note_numbers(&numbers)) {
             return Ok(());
         }
         let lists = self.ask_for_warnings(LISTS).await?;
@@ -57,17 +58,17 @@ impl Link {
         let replies = replies.collect::<Vec<_>>().try_into();
         let numbers = numbers.try_into().ok().filter(|_| fine);
         let diagnostics = numbers.zip(replies.ok()).and_then(|(n, r)| Diagnostics::new(n, r));
-        if let Some(seat) = &mut self.seat {
-            seat.take_diagnostics(diagnostics);
+        if let Some(pooled) = &mut self.pooled {
+            pooled.take_diagnostics(diagnostics);
             // Its connection has heard questions that are not the session's.
-            seat.note_move();
+            pooled.note_move();
         }
         Ok(())
     }
 
     /// Takes them along at once, if nothing else ties the session to its connection: its next statement clears them.
     pub(super) async fn keep_diagnostics(&mut self) -> Result<(), CloseReason> {
-        let may = self.seat.as_ref().is_some_and(|seat| seat.may_take_diagnostics());
+        let may = self.pooled.as_ref().is_some_and(|pooled| pooled.may_take_diagnostics());
         if may { self.take_diagnostics().await } else { Ok(()) }
     }
 
@@ -83,7 +84,7 @@ impl Link {
 
     /// The answer to a text that asks for warnings or errors which the session took along.
     pub(crate) fn tell_diagnostics(&mut self, text: &[u8]) -> Option<Vec<u8>> {
-        self.seat.as_mut()?.tell_diagnostics(text, self.status)
+        self.pooled.as_mut()?.tell_diagnostics(text, self.status)
     }
 }
 

@@ -103,16 +103,18 @@ impl Link {
     ) -> Result<Reply, CloseReason> {
         self.note_server_used();
         // A transaction is rolled back if the connection ends.
-        let before =
-            self.seat.as_mut().map(|seat| std::mem::replace(&mut seat.if_lost.undone, undone));
+        let before = self
+            .pooled
+            .as_mut()
+            .map(|pooled| std::mem::replace(&mut pooled.if_lost.undone, undone));
         let replies = self.exchange_all_for(&packets, whose).await?;
         let reported = self.server.take_reported();
         if self.may_report_late() {
             self.take_in_reported(&late_of(reported));
         }
-        if let Some(seat) = &mut self.seat {
-            seat.if_lost.undone = before.unwrap_or_default();
-            seat.note_unseen(undone);
+        if let Some(pooled) = &mut self.pooled {
+            pooled.if_lost.undone = before.unwrap_or_default();
+            pooled.note_unseen(undone);
         }
         replies.into_iter().next().ok_or(CloseReason::ServerGone)
     }

@@ -72,7 +72,7 @@ impl Link {
 
     /// The server's family.
     pub(crate) fn flavour(&self) -> Flavour {
-        let seated = || self.seat.as_ref().map(|seat| seat.flavour);
+        let seated = || self.pooled.as_ref().map(|pooled| pooled.flavour);
         self.server.flavour().or_else(seated).unwrap_or(Flavour::MySql)
     }
 

@@ -74,7 +74,7 @@ impl Link {
             };
             if whose == ServerBytes::LastWords {
                 if self.guard.is_certain() {
-                    if self.seat.is_some() {
+                    if self.pooled.is_some() {
                         if self.last_words.len() + read > MAX_REPLY {
                             return Err(CloseReason::Broken("endless bytes that nobody asked for"));
                         }
@@ -219,9 +219,10 @@ impl Link {
         {
             seen.comes_next();
         }
-        if let (Some(seat), Some(asked)) = (&mut self.seat, next.as_ref().and_then(|n| n.statement))
+        if let (Some(pooled), Some(asked)) =
+            (&mut self.pooled, next.as_ref().and_then(|n| n.statement))
         {
-            seat.note_asked(asked, ending);
+            pooled.note_asked(asked, ending);
         }
         if ending.is_error() && next.as_ref().is_some_and(|next| !next.undone) {
             self.note_perhaps_committed();
@@ -239,8 +240,8 @@ impl Link {
             _ => {}
         }
         self.note_ending(ending);
-        if let (Some(seat), Some(release)) = (&mut self.seat, release) {
-            seat.killed |= seat.releases(release);
+        if let (Some(pooled), Some(release)) = (&mut self.pooled, release) {
+            pooled.killed |= pooled.releases(release);
         }
         Ok(())
     }
@@ -249,8 +250,8 @@ impl Link {
     pub(super) fn note_ending(&mut self, ending: Ending) {
         self.note_status(ending);
         self.take_in_reports();
-        if let Some(seat) = self.seat() {
-            seat.note_ending(ending);
+        if let Some(pooled) = self.pooled() {
+            pooled.note_ending(ending);
         }
         if matches!(self.input, ClientInput::File { .. }) {
             self.input = ClientInput::Command;
@@ -266,8 +267,8 @@ impl Link {
             Ending::Ok { status, .. } => {
                 self.status = status;
                 self.status_known = true;
-                if let Some(seat) = &mut self.seat {
-                    seat.if_lost.perhaps_committed = false;
+                if let Some(pooled) = &mut self.pooled {
+                    pooled.if_lost.perhaps_committed = false;
                 }
             }
             // An error may have ended a transaction, or left one open: it does not say.

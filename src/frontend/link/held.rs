@@ -98,7 +98,7 @@ impl Link {
         if self.is_kept_back() && self.held.statement.is_none() {
             self.held.statement = Some(switchover.count_statement());
         }
-        if first && self.seat.is_some() { self.leave().await } else { Ok(()) }
+        if first && self.pooled.is_some() { self.leave().await } else { Ok(()) }
     }
 
     /// Whether both sides talk freely.
@@ -114,7 +114,7 @@ impl Link {
     /// Has the server say whether a transaction is open, if that is not known after an error. Nothing may be owed. A
     /// session with a connection of its own is not asked: that would change its ROW_COUNT().
     pub(super) async fn learn_whether_inside(&mut self) -> Result<(), CloseReason> {
-        if self.status_known || self.seat.is_none() || !self.server.is_there() {
+        if self.status_known || self.pooled.is_none() || !self.server.is_there() {
             return Ok(());
         }
         self.learn().await

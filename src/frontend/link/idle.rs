@@ -10,10 +10,10 @@ use super::Link;
 impl Link {
     /// The session has no connection any more, and its client has said nothing since then.
     pub(crate) fn begin_idle(&mut self, since: Instant) {
-        if let Some(seat) = self.seat.as_mut() {
-            let limit = seat.state.wait_timeout();
+        if let Some(pooled) = self.pooled.as_mut() {
+            let limit = pooled.state.wait_timeout();
             let end = limit.and_then(|limit| since.checked_add(limit));
-            seat.idle_end = end.map(|end| Box::pin(sleep_until(end)));
+            pooled.idle_end = end.map(|end| Box::pin(sleep_until(end)));
         }
     }
 
@@ -22,7 +22,7 @@ impl Link {
         if self.server.is_there() || !self.inbox.is_empty() {
             return Poll::Pending;
         }
-        let end = self.seat.as_mut().and_then(|seat| seat.idle_end.as_mut());
+        let end = self.pooled.as_mut().and_then(|pooled| pooled.idle_end.as_mut());
         end.map_or(Poll::Pending, |end| end.as_mut().poll(cx))
     }
 }

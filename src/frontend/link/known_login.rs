@@ -8,30 +8,30 @@ use super::Link;
 use super::close_reason::CloseReason;
 use super::reply::Reply;
 use crate::backend::admissions::LoginValues;
-use crate::frontend::pooling::seat::Seat;
+use crate::frontend::pooling::pooled_session::PooledSession;
 
 impl Link {
     /// The session begins without a connection, with these values.
-    pub(crate) fn begin_known(&mut self, mut seat: Seat, values: &LoginValues) {
-        seat.begin_known(values);
-        self.seat = Some(Box::new(seat));
+    pub(crate) fn begin_known(&mut self, mut pooled: PooledSession, values: &LoginValues) {
+        pooled.begin_known(values);
+        self.pooled = Some(Box::new(pooled));
         self.begin_idle(Instant::now());
     }
 
     /// Asks the server for the values that a login gives a session. `None`: others cannot be let in by them.
     pub(super) async fn ask_login(&mut self) -> Result<Option<LoginValues>, CloseReason> {
-        let Some(seat) = &self.seat else { return Ok(None) };
-        let questions = seat.questions_of_login();
+        let Some(pooled) = &self.pooled else { return Ok(None) };
+        let questions = pooled.questions_of_login();
         // Begun at the login.
         self.let_come_in().await?;
         let replies = self.exchange_cleanly(&questions).await?;
         // Of the proxy's own making.
         self.server.take_reported();
         let values = replies.first().filter(|reply| !reply.is_error()).and_then(Reply::values);
-        let Some(seat) = &mut self.seat else { return Ok(None) };
-        seat.note_move();
+        let Some(pooled) = &mut self.pooled else { return Ok(None) };
+        pooled.note_move();
         let Some(values) = values else { return Ok(None) };
         let values: LoginValues = Arc::from(values);
-        Ok(seat.know_login(&values).then_some(values))
+        Ok(pooled.know_login(&values).then_some(values))
     }
 }

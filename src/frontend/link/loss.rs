@@ -13,7 +13,7 @@ use super::{Amendment, Link, READ_AHEAD};
 use crate::frontend::pooling::capture::Doubts;
 use crate::frontend::pooling::lost::{BegunAnswer, Loss, WhyEnds};
 use crate::frontend::pooling::pins::Pin;
-use crate::frontend::pooling::seat::Seat;
+use crate::frontend::pooling::pooled_session::PooledSession;
 use crate::lock::codes;
 use crate::protocol::command::Command;
 use crate::protocol::frame::{FrameHeader, HEADER};
@@ -38,31 +38,32 @@ impl Link {
     /// The packet of the command that waits at the front of the inbox: the proxy answers it from here on.
     pub(crate) fn answer_command(&mut self) -> Option<Vec<u8>> {
         let packet = self.take_command()?;
-        if let Some(seat) = &mut self.seat {
+        if let Some(pooled) = &mut self.pooled {
             let command = packet.get(HEADER).map(|byte| Command(*byte));
-            seat.if_lost.answering = command.map(|command| BegunAnswer { command, said: false });
+            pooled.if_lost.answering = command.map(|command| BegunAnswer { command, said: false });
         }
         Some(packet)
     }
 
     /// The proxy has answered the command, or left that to the server.
     pub(crate) fn end_answer(&mut self) {
-        if let Some(seat) = &mut self.seat {
-            seat.if_lost.answering = None;
+        if let Some(pooled) = &mut self.pooled {
+            pooled.if_lost.answering = None;
         }
     }
 
     /// Whether the proxy answers a command, or lets the server answer it.
     pub(crate) fn is_answering_command(&self) -> bool {
-        self.seat.as_ref().is_some_and(|seat| seat.if_lost.answering.is_some())
+        self.pooled.as_ref().is_some_and(|pooled| pooled.if_lost.answering.is_some())
     }
 
     /// What the end of the connection means for the session, or why it ends as well.
     pub(crate) fn judge_loss(&mut self) -> Result<LostBackend, WhyEnds> {
-        let (Some(seat), Some(conn)) = (&self.seat, self.server.backend().map(|b| b.id())) else {
+        let (Some(pooled), Some(conn)) = (&self.pooled, self.server.backend().map(|b| b.id()))
+        else {
             return Err(WhyEnds::Unproved);
         };
-        if seat.is_being_ended() {
+        if pooled.is_being_ended() {
             return Err(WhyEnds::Killed);
         }
         let mut owed: Vec<u8> = Vec::new();
@@ -72,7 +73,7 @@ impl Link {
             }
             owed.push(response.seq);
         }
-        match seat.if_lost.answering {
+        match pooled.if_lost.answering {
             Some(BegunAnswer { said: true, .. }) => return Err(WhyEnds::Answering),
             Some(answer) if !answer.may_fail() => return Err(WhyEnds::Answering),
             Some(_) if owed.is_empty() => owed.push(1),
@@ -85,10 +86,10 @@ impl Link {
         if !self.is_between_commands() {
             return Err(WhyEnds::Client);
         }
-        let run = seat.current.run();
+        let run = pooled.current.run();
         let asked = !owed.is_empty();
         let loss = self.loss_of(asked);
-        self.settle_seat(asked, loss)?;
+        self.settle_pooled(asked, loss)?;
         Ok(LostBackend { loss, owed, conn, run })
     }
 
@@ -108,17 +109,17 @@ impl Link {
     }
 
     fn loss_of(&self, asked: bool) -> Loss {
-        let Some(seat) = &self.seat else { return Loss::Unknown };
+        let Some(pooled) = &self.pooled else { return Loss::Unknown };
         // Of a text with several statements, an error does not say what those before it have begun.
-        let perhaps = !self.status_known && seat.state.several;
+        let perhaps = !self.status_known && pooled.state.several;
         let inside = self.status.has(Status::IN_TRANS) || perhaps;
         let client = |p: &&Pending| p.recipient.is_client();
         let undone = self.pending.iter().filter(client).all(|p| p.undone);
-        let answered = seat.if_lost.answering.is_none() || seat.if_lost.undone;
+        let answered = pooled.if_lost.answering.is_none() || pooled.if_lost.undone;
         match (inside, asked) {
             (false, false) => Loss::Unnoticed,
-            (true, false) if !seat.if_lost.perhaps_committed => Loss::RolledBack,
-            (true, true) if undone && answered && !seat.if_lost.perhaps_committed => {
+            (true, false) if !pooled.if_lost.perhaps_committed => Loss::RolledBack,
+            (true, true) if undone && answered && !pooled.if_lost.perhaps_committed => {
                 Loss::RolledBack
             }
             (_, true) | (true, false) => Loss::Unknown,
@@ -126,29 +127,29 @@ impl Link {
     }
 
     /// Goes back to what was known of the session before the commands under way. An error: that is not all.
-    fn settle_seat(&mut self, asked: bool, loss: Loss) -> Result<(), WhyEnds> {
-        let Some(seat) = &mut self.seat else { return Ok(()) };
-        if seat.reports_late {
+    fn settle_pooled(&mut self, asked: bool, loss: Loss) -> Result<(), WhyEnds> {
+        let Some(pooled) = &mut self.pooled else { return Ok(()) };
+        if pooled.reports_late {
             return Err(WhyEnds::InDoubt);
         }
-        let (mut pins, mut doubts) = match seat.if_lost.before.take().filter(|_| asked) {
+        let (mut pins, mut doubts) = match pooled.if_lost.before.take().filter(|_| asked) {
             Some(before) => before,
-            None => (seat.pins, seat.doubts.clone()),
+            None => (pooled.pins, pooled.doubts.clone()),
         };
         doubts.found_more = false;
         pins.remove(Pin::Diagnostics);
         if !pins.is_empty() {
             return Err(WhyEnds::Pinned);
         }
-        if !(doubts.is_empty() || doubts == Doubts::at_login(seat.flavour)) {
+        if !(doubts.is_empty() || doubts == Doubts::at_login(pooled.flavour)) {
             return Err(WhyEnds::InDoubt);
         }
-        (seat.pins, seat.doubts) = (pins, doubts);
+        (pooled.pins, pooled.doubts) = (pins, doubts);
         if loss != Loss::Unnoticed {
-            seat.forget_diagnostics();
+            pooled.forget_diagnostics();
         }
         if asked {
-            seat.note_failed();
+            pooled.note_failed();
         }
         Ok(())
     }
@@ -161,11 +162,11 @@ impl Link {
             Status(self.status.lasting() & !(Status::IN_TRANS | Status::IN_TRANS_READONLY));
         self.status_known = true;
         self.metrics.pool_lost.with_label_values(&[ended.loss.label()]).inc();
-        let Some(seat) = &mut self.seat else { return Ok(()) };
-        seat.if_lost.answering = None;
-        seat.if_lost.perhaps_committed = false;
+        let Some(pooled) = &mut self.pooled else { return Ok(()) };
+        pooled.if_lost.answering = None;
+        pooled.if_lost.perhaps_committed = false;
         if ended.owed.is_empty() {
-            seat.if_lost.owes = Some(ended.loss).filter(|loss| *loss != Loss::Unnoticed);
+            pooled.if_lost.owes = Some(ended.loss).filter(|loss| *loss != Loss::Unnoticed);
             return Ok(());
         }
         let Some(error) = error_of(ended.loss) else { return Ok(()) };
@@ -179,14 +180,15 @@ impl Link {
 
     /// A command has failed. If it is none that is undone with its transaction, it may have committed that before.
     pub(super) fn note_perhaps_committed(&mut self) {
-        if let Some(seat) = &mut self.seat {
-            seat.if_lost.perhaps_committed |= !seat.if_lost.undone;
+        if let Some(pooled) = &mut self.pooled {
+            pooled.if_lost.perhaps_committed |= !pooled.if_lost.undone;
         }
     }
 
     /// Something is said to the client.
     pub(super) fn note_said(&mut self) {
-        if let Some(answering) = self.seat.as_mut().and_then(|seat| seat.if_lost.answering.as_mut())
+        if let Some(answering) =
+            self.pooled.as_mut().and_then(|pooled| pooled.if_lost.answering.as_mut())
         {
             answering.said = true;
         }
@@ -195,22 +197,22 @@ impl Link {
     /// Whether a session whose server has hung up can go on with another connection: it does nothing, and
     /// all of its state is known.
     pub(super) fn survives(&self) -> bool {
-        let Some(seat) = self.seat.as_ref().filter(|seat| !seat.killed) else {
+        let Some(pooled) = self.pooled.as_ref().filter(|pooled| !pooled.killed) else {
             return false;
         };
-        let mut pins = seat.pins;
+        let mut pins = pooled.pins;
         // Of warnings nobody asks who has done nothing since.
         pins.remove(Pin::Diagnostics);
-        let outside = self.status_known || !seat.state.several;
-        pins.is_empty() && seat.is_known() && outside && self.does_nothing()
+        let outside = self.status_known || !pooled.state.several;
+        pins.is_empty() && pooled.is_known() && outside && self.does_nothing()
     }
 
     /// The connection is gone.
     pub(crate) fn lose_server(&mut self) {
         self.begin_idle(self.server.used());
         self.take_server();
-        if let Some(seat) = &mut self.seat {
-            seat.leaves_connection();
+        if let Some(pooled) = &mut self.pooled {
+            pooled.leaves_connection();
         }
     }
 
@@ -228,8 +230,8 @@ impl Link {
     pub(super) fn lose_idle_server(&mut self) {
         self.metrics.pool_lost.with_label_values(&[Loss::Unnoticed.label()]).inc();
         self.lose_server();
-        if let Some(seat) = &mut self.seat {
-            seat.pins.remove(Pin::Diagnostics);
+        if let Some(pooled) = &mut self.pooled {
+            pooled.pins.remove(Pin::Diagnostics);
         }
     }
 
@@ -237,8 +239,8 @@ impl Link {
     /// after a restart the proxy compares them first. Whether that is so in time.
     pub(super) async fn until_held(&mut self, deadline: Instant) -> Result<bool, CloseReason> {
         let Some(run) = self.server.run() else { return Ok(true) };
-        if let Some(seat) = &self.seat {
-            seat.current.note_run(run);
+        if let Some(pooled) = &self.pooled {
+            pooled.current.note_run(run);
         }
         let held = timeout_at(deadline, self.guard.held_in(run));
         match self.read_ahead_until(held).await? {
@@ -271,23 +273,23 @@ impl Link {
 
     /// What the next statement is to be told, if its transaction is lost; once.
     pub(crate) fn take_owed_error(&mut self) -> Option<ErrorReply> {
-        error_of(self.seat.as_mut()?.if_lost.owes.take()?)
+        error_of(self.pooled.as_mut()?.if_lost.owes.take()?)
     }
 
     /// Whether the next statement is to be told that its transaction is lost.
     pub(crate) fn owes_error(&self) -> bool {
-        self.seat.as_ref().is_some_and(|seat| seat.if_lost.owes.is_some())
+        self.pooled.as_ref().is_some_and(|pooled| pooled.if_lost.owes.is_some())
     }
 
     /// What ties the session to its connection, as metrics call it.
     pub(crate) fn pin_names(&self) -> String {
-        let names = self.seat.iter().flat_map(|seat| seat.pins.names());
+        let names = self.pooled.iter().flat_map(|pooled| pooled.pins.names());
         names.collect::<Vec<_>>().join(" ")
     }
 
     /// The session ends with its connection: the client hears what the server said last.
     pub(crate) fn end_with_server(&mut self, why: WhyEnds) {
-        if self.seat.is_some() && self.server.is_there() {
+        if self.pooled.is_some() && self.server.is_there() {
             self.metrics.pool_lost.with_label_values(&["closed"]).inc();
             self.metrics.sessions_lost.with_label_values(&[why.label()]).inc();
         }
@@ -298,7 +300,7 @@ impl Link {
     }
 }
 
-impl Seat {
+impl PooledSession {
     /// A command is about to run; `alone`: after the responses to all others.
     pub(crate) fn note_begin(&mut self, alone: bool) {
         self.if_lost.before = alone.then(|| (self.pins, self.doubts.clone()));

@@ -6,28 +6,28 @@ use crate::protocol::frame::{FrameHeader, HEADER};
 impl Link {
     /// Another session needs the connection: this one gives it back when it can.
     pub(crate) fn is_wanted(&mut self) {
-        if let Some(seat) = &mut self.seat {
-            seat.asked = true;
+        if let Some(pooled) = &mut self.pooled {
+            pooled.asked = true;
         }
     }
 
     /// A command is sent. If others are under way, and others wait for a connection, the next ones wait until all have ended.
     pub(super) fn note_forwarded(&mut self) {
         let several = self.pending.len() > 1;
-        if let Some(seat) = &mut self.seat {
-            seat.makes_way |= several && seat.pool.is_wanted();
+        if let Some(pooled) = &mut self.pooled {
+            pooled.makes_way |= several && pooled.pool.is_wanted();
         }
     }
 
     /// Whether the client's next commands wait.
     pub(super) fn makes_way(&self) -> bool {
-        !self.pending.is_empty() && self.seat.as_ref().is_some_and(|seat| seat.makes_way)
+        !self.pending.is_empty() && self.pooled.as_ref().is_some_and(|pooled| pooled.makes_way)
     }
 
     /// If nothing is owed, the session could have given its connection back.
     pub(super) fn note_made_way(&mut self) {
-        if let Some(seat) = self.seat.as_mut().filter(|_| self.pending.is_empty()) {
-            seat.makes_way = false;
+        if let Some(pooled) = self.pooled.as_mut().filter(|_| self.pending.is_empty()) {
+            pooled.makes_way = false;
         }
     }
 

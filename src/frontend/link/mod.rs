@@ -52,7 +52,7 @@ use self::pending::{Finished, Pending, Skipped, any_for_client};
 use self::question::Unanswered;
 use self::reply::Reply;
 use self::server_side::ServerSide;
-use super::pooling::seat::Seat;
+use super::pooling::pooled_session::PooledSession;
 use super::shared::context::Context;
 use crate::backend::connection::Backend;
 use crate::metrics::Metrics;
@@ -101,7 +101,7 @@ pub(super) struct Link {
     /// What a server said before it hung up on a session that may go on.
     last_words: Vec<u8>,
     /// The session's place in the pool, if it shares its connections.
-    seat: Option<Box<Seat>>,
+    pooled: Option<Box<PooledSession>>,
 }
 
 /// What the client of a session that holds locks was sent and may not have acknowledged.
@@ -189,7 +189,7 @@ impl Link {
             status_known: false,
             skipped: Skipped::default(),
             last_words: Vec::new(),
-            seat: None,
+            pooled: None,
         }
     }
 
@@ -200,10 +200,10 @@ impl Link {
 
     /// The same where it may call a prepared statement by another id.
     fn owe_told(&mut self, mut pending: Pending, told: Naming) {
-        if let Some(seat) = &self.seat {
-            pending.undone = seat.if_lost.undone;
+        if let Some(pooled) = &self.pooled {
+            pending.undone = pooled.if_lost.undone;
             if pending.recipient.is_client() {
-                pending.releases = seat.if_lost.releases;
+                pending.releases = pooled.if_lost.releases;
             }
         }
         self.server.expect(pending.shape, told);

@@ -7,8 +7,8 @@ use super::input::ClientInput;
 use super::pending::any_for_client;
 use crate::backend::left::Left;
 use crate::frontend::pooling::pins::Pin;
+use crate::frontend::pooling::pooled_session::PooledSession;
 use crate::frontend::pooling::restore::{begin_reports, end_reports, left_by_strangers, strangers};
-use crate::frontend::pooling::seat::Seat;
 use crate::frontend::shared::context::Context;
 use crate::mutants::{self, Mutant};
 use crate::protocol::command::Command;
@@ -23,22 +23,22 @@ use crate::types::ProxyId;
 
 impl Link {
     /// From here on the session shares its connections; the one it has becomes the pool's.
-    pub(crate) fn share(&mut self, seat: Seat) -> Result<(), CloseReason> {
-        let mut seat = Box::new(seat);
-        seat.take_hold();
+    pub(crate) fn share(&mut self, pooled: PooledSession) -> Result<(), CloseReason> {
+        let mut pooled = Box::new(pooled);
+        pooled.take_hold();
         let reports = begin_reports(None, self.capabilities);
-        self.seat = Some(seat);
+        self.pooled = Some(pooled);
         self.send_hidden(&reports)
     }
 
     /// The session's place in the pool, if it shares its connections.
-    pub(crate) fn seat(&mut self) -> Option<&mut Seat> {
-        self.seat.as_deref_mut()
+    pub(crate) fn pooled(&mut self) -> Option<&mut PooledSession> {
+        self.pooled.as_deref_mut()
     }
 
     /// Whether the session shares its connections.
     pub(crate) fn is_shared(&self) -> bool {
-        self.seat.is_some()
+        self.pooled.is_some()
     }
 
     /// Whether there is a connection to the server.
@@ -64,23 +64,27 @@ impl Link {
     /// A statement is about to run, or, unless it `runs`, to be prepared.
     pub(crate) fn note_text(&mut self, text: &[u8], dialect: Dialect, whole: bool, runs: bool) {
         let alone = !any_for_client(&self.pending);
-        if let Some(seat) = &mut self.seat {
-            seat.note_begin(alone);
-            if whole { seat.note_text(text, dialect, runs) } else { seat.note_long(text, dialect) }
+        if let Some(pooled) = &mut self.pooled {
+            pooled.note_begin(alone);
+            if whole {
+                pooled.note_text(text, dialect, runs)
+            } else {
+                pooled.note_long(text, dialect)
+            }
         }
     }
 
     /// One text may hold several statements from here on, or may not.
     pub(crate) fn note_several(&mut self, several: bool) {
-        if let Some(seat) = &mut self.seat {
-            seat.state.several = several;
+        if let Some(pooled) = &mut self.pooled {
+            pooled.state.several = several;
         }
     }
 
     /// A command is about to run. Texts and executions were judged before.
     pub(crate) fn note_command(&mut self, command: Command) {
         let alone = !any_for_client(&self.pending);
-        let Some(seat) = &mut self.seat else { return };
+        let Some(pooled) = &mut self.pooled else { return };
         let judged = matches!(
             command,
             Command::QUERY
@@ -89,17 +93,17 @@ impl Link {
                 | Command::MARIADB_BULK_EXECUTE
         );
         if !judged {
-            seat.rows_may_hide = true;
-            seat.note_begin(alone);
-            seat.if_lost.undone = matches!(command, Command::PING | Command::STATISTICS);
-            seat.if_lost.releases = ConnectionRelease::No;
+            pooled.rows_may_hide = true;
+            pooled.note_begin(alone);
+            pooled.if_lost.undone = matches!(command, Command::PING | Command::STATISTICS);
+            pooled.if_lost.releases = ConnectionRelease::No;
         }
         match command {
             Command::BINLOG_DUMP
             | Command::BINLOG_DUMP_GTID
             | Command::TABLE_DUMP
             | Command::CLONE => {
-                seat.pins.add(Pin::Replication);
+                pooled.pins.add(Pin::Replication);
             }
             _ => {}
         }
@@ -107,16 +111,16 @@ impl Link {
 
     /// Takes in what the server has reported of the session's state.
     pub(super) fn take_in_reports(&mut self) {
-        if self.seat.is_some() {
+        if self.pooled.is_some() {
             let reported = self.server.take_reported();
             self.take_in_reported(&reported);
         }
     }
 
     pub(super) fn take_in_reported(&mut self, reported: &Reported) {
-        if let Some(seat) = &mut self.seat {
-            seat.take_in(reported);
-            if seat.state.is_in_schema()
+        if let Some(pooled) = &mut self.pooled {
+            pooled.take_in(reported);
+            if pooled.state.is_in_schema()
                 && let Some(backend) = self.server.backend()
             {
                 backend.note_schema();
@@ -126,7 +130,7 @@ impl Link {
 
     /// Whether nothing runs on the connection, and nothing ties the session to it.
     pub(super) fn is_free(&self) -> bool {
-        self.seat.as_ref().is_some_and(|seat| seat.pins.is_empty()) && self.does_nothing()
+        self.pooled.as_ref().is_some_and(|pooled| pooled.pins.is_empty()) && self.does_nothing()
     }
 
     /// Whether nothing runs on the connection.
@@ -141,7 +145,7 @@ impl Link {
 
     /// The session is between two commands: gives its connection back if it is wanted.
     pub(super) async fn rest(&mut self) -> Result<(), CloseReason> {
-        let wanted = self.seat.as_ref().is_some_and(|seat| seat.pool.is_wanted());
+        let wanted = self.pooled.as_ref().is_some_and(|pooled| pooled.pool.is_wanted());
         if wanted {
             self.loosen();
         }
@@ -149,22 +153,23 @@ impl Link {
         let between = self.inbox.is_empty() || wanted && self.has_part_of_command();
         let free =
             between && (self.is_free() || self.may_be_audited() || self.has_only_diagnostics());
-        let Some(seat) = &mut self.seat else { return Ok(()) };
-        seat.look_at_secrets();
-        seat.show_pins();
+        let Some(pooled) = &mut self.pooled else { return Ok(()) };
+        pooled.look_at_secrets();
+        pooled.show_pins();
         if !free {
             return self.learn_while_locked().await;
         }
-        if let Some(hold) = &seat.hold {
+        if let Some(hold) = &pooled.hold {
             hold.rests();
         }
         let outlived = self.server.tag() != self.guard.incarnation();
-        let asked = std::mem::take(&mut seat.asked) || mutants::shuffles() || outlived;
-        if asked || wanted || seat.pool.is_over(seat.key.user.bytes()) {
+        let asked = std::mem::take(&mut pooled.asked) || mutants::shuffles() || outlived;
+        if asked || wanted || pooled.pool.is_over(pooled.key.user.bytes()) {
             self.leave().await?;
             // Warnings tie it for a short time only.
             let tied = self.server.is_there() && !self.has_only_diagnostics();
-            if let Some(hold) = self.seat.as_ref().and_then(|s| s.hold.as_ref()).filter(|_| tied) {
+            if let Some(hold) = self.pooled.as_ref().and_then(|s| s.hold.as_ref()).filter(|_| tied)
+            {
                 hold.refuse();
             }
         }
@@ -178,7 +183,7 @@ impl Link {
         if !(self.is_free() || self.may_be_audited() && self.audit().await?) {
             return Ok(());
         }
-        if self.seat.as_ref().is_some_and(|seat| seat.killed) {
+        if self.pooled.as_ref().is_some_and(|pooled| pooled.killed) {
             return Err(CloseReason::Killed);
         }
         self.works();
@@ -187,44 +192,44 @@ impl Link {
             return Ok(());
         }
         // Before the session forgets which of its statements the connection has.
-        let mut left = self.seat.as_ref().map(|seat| seat.left()).unwrap_or_default();
+        let mut left = self.pooled.as_ref().map(|pooled| pooled.left()).unwrap_or_default();
         if mutants::shuffles()
-            && let Some(seat) = &self.seat
+            && let Some(pooled) = &self.pooled
         {
-            let (handover, has_schema) = (seat.handover, seat.state.is_in_schema());
+            let (handover, has_schema) = (pooled.handover, pooled.state.is_in_schema());
             self.exchange_all(&strangers(handover, self.capabilities, has_schema)).await?;
             left = left_by_strangers(left, handover, &self.server.take_reported());
         }
         self.begin_idle(self.server.used());
-        let (Some(backend), Some(seat)) = (self.take_server(), &mut self.seat) else {
+        let (Some(backend), Some(pooled)) = (self.take_server(), &mut self.pooled) else {
             return Ok(());
         };
-        if seat.leaves_connection()
+        if pooled.leaves_connection()
             && backend.tag() == self.guard.incarnation()
             && let Ok(backend) = backend.detach(left)
         {
-            seat.pool.give(backend);
+            pooled.pool.give(backend);
         }
         Ok(())
     }
 
     /// Has the server report again, after a reset of the connection.
     pub(crate) fn report_again(&mut self) -> Result<(), CloseReason> {
-        let Some(seat) = &self.seat else { return Ok(()) };
+        let Some(pooled) = &self.pooled else { return Ok(()) };
         if let Some(backend) = self.server.backend() {
             backend.note_reset();
         }
-        let reports = begin_reports(seat.state.names(), self.capabilities);
+        let reports = begin_reports(pooled.state.names(), self.capabilities);
         self.send_hidden(&reports)
     }
 
     /// Leaves the server's reports to the client, if it is about to change them.
     pub(super) fn leave_reports(&mut self) -> Result<(), CloseReason> {
-        if self.seat.as_mut().is_some_and(|seat| std::mem::take(&mut seat.leaves_reports)) {
+        if self.pooled.as_mut().is_some_and(|pooled| std::mem::take(&mut pooled.leaves_reports)) {
             self.send_hidden(&end_reports(self.capabilities))?;
             // Another client asks for the values only: it gets no reports.
-            if let Some(seat) = self.seat.as_mut().filter(|seat| seat.tracks) {
-                seat.note_reports_left();
+            if let Some(pooled) = self.pooled.as_mut().filter(|pooled| pooled.tracks) {
+                pooled.note_reports_left();
                 if let Some(backend) = self.server.backend() {
                     backend.pass_all(true);
                 }
@@ -236,25 +241,25 @@ impl Link {
     /// Gives the connection back without a look at the state on it.
     pub(crate) fn leave_for_good(&mut self) {
         let backend = self.take_server();
-        let Some(seat) = &mut self.seat else { return };
+        let Some(pooled) = &mut self.pooled else { return };
         if let Some(backend) = backend
-            && seat.leaves_connection()
+            && pooled.leaves_connection()
             && let Ok(backend) = backend.detach(Left::Unknown)
         {
-            seat.pool.give(backend);
+            pooled.pool.give(backend);
         }
     }
 
     /// Whether a lock that this incarnation has granted is freed only after the connection has ended, if the proxy
     /// dies: the others find it by its tag.
     pub(crate) fn answers_for(&self, proxy: ProxyId) -> bool {
-        !self.server.is_there() || self.seat.is_none() || self.server.tag() == Some(proxy)
+        !self.server.is_there() || self.pooled.is_none() || self.server.tag() == Some(proxy)
     }
 
     /// A connection that an earlier incarnation of the proxy opened is given away for another one, before a lock is
     /// taken on it.
     pub(super) async fn renew(&mut self, context: &Context) -> Result<(), CloseReason> {
-        let outlived = self.seat.is_some() && self.server.tag() != self.guard.incarnation();
+        let outlived = self.pooled.is_some() && self.server.tag() != self.guard.incarnation();
         if outlived && self.server.is_there() && self.is_free() {
             self.leave().await?;
             // Without one the command meets the end of the session, which it would have met anyhow.
@@ -265,26 +270,26 @@ impl Link {
 
     /// What the session must remember of its last results, since its connection does not.
     pub(crate) fn remembered(&self, back: Back) -> Option<i64> {
-        self.seat.as_ref()?.remembered(back)
+        self.pooled.as_ref()?.remembered(back)
     }
 
     /// Whether a text asks for something of the session that its connection has in another way.
     pub(crate) fn knows_better(&self, text: &[u8]) -> bool {
-        let Some(seat) = &self.seat else { return false };
+        let Some(pooled) = &self.pooled else { return false };
         begins_with(text, &[b"kill"])
             || names_connection(text)
-            || (seat.has_moved() && asks_for_counts(text))
-            || seat.asks_for_diagnostics(text)
+            || (pooled.has_moved() && asks_for_counts(text))
+            || pooled.asks_for_diagnostics(text)
     }
 
     /// Whether the server may end a statement with this text after a time of its own.
     pub(crate) fn limits(&self, text: &[u8]) -> bool {
-        self.seat.as_ref().is_some_and(|seat| seat.state.limits(text, seat.flavour))
+        self.pooled.as_ref().is_some_and(|pooled| pooled.state.limits(text, pooled.flavour))
     }
 
     /// The session works with its connection.
     pub(crate) fn works(&self) {
-        if let Some(hold) = self.seat.as_ref().and_then(|seat| seat.hold.as_ref()) {
+        if let Some(hold) = self.pooled.as_ref().and_then(|pooled| pooled.hold.as_ref()) {
             hold.works();
         }
     }

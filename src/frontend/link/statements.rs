@@ -24,37 +24,37 @@ impl Link {
     pub(super) fn take_server(&mut self) -> Option<Box<Backend>> {
         self.end_question();
         let backend = self.server.take()?;
-        if let Some(seat) = &mut self.seat {
-            seat.note_left(backend.statement_numbers());
+        if let Some(pooled) = &mut self.pooled {
+            pooled.note_left(backend.statement_numbers());
         }
         Some(backend)
     }
 
     /// A COM_STMT_PREPARE of the client's is sent, of which this is the beginning.
     pub(super) fn note_preparing(&mut self, packet: &[u8]) {
-        if let Some(seat) = &mut self.seat {
-            seat.note_preparing(packet, self.capabilities);
+        if let Some(pooled) = &mut self.pooled {
+            pooled.note_preparing(packet, self.capabilities);
         }
     }
 
     /// A command of the client's that begins at `at` is sent.
     pub(super) fn address(&mut self, bytes: &mut Vec<u8>, at: usize) -> Option<Addressed> {
-        let seat = self.seat.as_mut()?;
+        let pooled = self.pooled.as_mut()?;
         if let Some(packet) = bytes.get(at..)
             && packet.get(HEADER).map(|byte| Command(*byte)) == Some(Command::STMT_PREPARE)
         {
-            seat.note_preparing(packet, self.capabilities);
+            pooled.note_preparing(packet, self.capabilities);
         }
-        seat.address(bytes, at, self.capabilities)
+        pooled.address(bytes, at, self.capabilities)
     }
 
     /// A packet as the session's connection must hear it.
     pub(super) fn addressed<'a>(&mut self, packet: &'a [u8]) -> (Cow<'a, [u8]>, Option<Addressed>) {
-        let Some(seat) = self.seat.as_mut().filter(|_| statement_of(packet).is_some()) else {
+        let Some(pooled) = self.pooled.as_mut().filter(|_| statement_of(packet).is_some()) else {
             return (Cow::Borrowed(packet), None);
         };
         let mut bytes = packet.to_vec();
-        let about = seat.address(&mut bytes, 0, self.capabilities);
+        let about = pooled.address(&mut bytes, 0, self.capabilities);
         (Cow::Owned(bytes), about)
     }
 
@@ -66,25 +66,25 @@ impl Link {
 
     /// Where a prepared statement is. In a session that does not share its connections: here.
     pub(crate) fn whereabouts(&self, id: u32) -> Whereabouts {
-        self.seat.as_ref().map_or(Whereabouts::Here, |seat| seat.whereabouts(id))
+        self.pooled.as_ref().map_or(Whereabouts::Here, |pooled| pooled.whereabouts(id))
     }
 
     /// Whether the server has not yet answered a PREPARE of the client's.
     pub(crate) fn is_preparing(&self) -> bool {
-        self.seat.as_ref().is_some_and(|seat| seat.is_preparing())
+        self.pooled.as_ref().is_some_and(|pooled| pooled.is_preparing())
     }
 
     /// Whether an execution, of which at least the beginning is there, is too long for the session's connection.
     pub(crate) fn lacks_room(&self, packet: &[u8]) -> bool {
-        self.seat.as_ref().is_some_and(|seat| seat.lacks_room(packet, self.capabilities))
+        self.pooled.as_ref().is_some_and(|pooled| pooled.lacks_room(packet, self.capabilities))
     }
 
     /// A prepared statement is about to be executed.
     pub(crate) fn note_execution(&mut self, id: u32) {
         let alone = !any_for_client(&self.pending);
-        if let Some(seat) = &mut self.seat {
-            seat.note_begin(alone);
-            seat.note_execution(id);
+        if let Some(pooled) = &mut self.pooled {
+            pooled.note_begin(alone);
+            pooled.note_execution(id);
         }
     }
 
@@ -92,7 +92,7 @@ impl Link {
     pub(crate) fn take_refusal(&mut self, id: u32, command: Command) -> Option<Box<[u8]>> {
         // Values that the server has not got are missing at the execution.
         let keeps = command.is_unanswered();
-        self.seat.as_mut()?.take_refusal(id, keeps)
+        self.pooled.as_mut()?.take_refusal(id, keeps)
     }
 
     /// Closes the statement that the next command closes, if all of that is there and the session has no connection:
@@ -103,7 +103,7 @@ impl Link {
             return None;
         }
         self.drop_command()?;
-        self.seat.as_mut()?.note_closed(id);
+        self.pooled.as_mut()?.note_closed(id);
         Some(id)
     }
 
@@ -124,15 +124,15 @@ impl Link {
     /// Prepares a statement on the session's connection, if it is not there. Nothing may be owed. If the server refuses,
     /// so are the statement's next execution and what belongs to it.
     pub(super) async fn bring(&mut self, id: u32) -> Result<(), CloseReason> {
-        let Some(seat) = &self.seat else { return Ok(()) };
-        let Some((id, again)) = seat.away(id) else { return Ok(()) };
-        if seat.doubts.of_bound() != BindingDoubt::default() {
+        let Some(pooled) = &self.pooled else { return Ok(()) };
+        let Some((id, again)) = pooled.away(id) else { return Ok(()) };
+        if pooled.doubts.of_bound() != BindingDoubt::default() {
             // The state that is set back afterwards must be known.
             self.capture().await?;
         }
-        let Some(seat) = &self.seat else { return Ok(()) };
+        let Some(pooled) = &self.pooled else { return Ok(()) };
         let Again { text, bound, .. } = again;
-        let today = BoundState::of(&seat.state, BindingDoubt::default());
+        let today = BoundState::of(&pooled.state, BindingDoubt::default());
         let tells = today.telling_definitions(self.capabilities);
         let mut before =
             if *bound == today { Vec::new() } else { bound.setting(self.capabilities) };
@@ -165,9 +165,9 @@ impl Link {
                 return Err(CloseReason::Broken("an answer to a PREPARE without an id"));
             }
         };
-        if let Some(seat) = &mut self.seat {
-            seat.note_move();
-            seat.note_brought(id, outcome);
+        if let Some(pooled) = &mut self.pooled {
+            pooled.note_move();
+            pooled.note_brought(id, outcome);
         }
         Ok(())
     }

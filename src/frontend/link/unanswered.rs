@@ -63,7 +63,7 @@ impl Link {
         }
         if self.is_left() {
             // With a connection of its own it has no other to go on with.
-            let shares = self.seat.is_some();
+            let shares = self.pooled.is_some();
             return Err(if shares { CloseReason::ServerGone } else { CloseReason::Left });
         }
         // A server that is silent to all may come back: then locks wait for the lease, which ends before long.

@@ -8,7 +8,7 @@ use super::capture::Doubts;
 use super::named::NamedTexts;
 use super::open::NewConnection;
 use super::pins::{Pin, Pins};
-use super::seat::Seat;
+use super::pooled_session::PooledSession;
 use crate::backend::session_state::SessionState;
 use crate::engine::shared::current_backend::Reuse;
 use crate::mutants::{self, Mutant};
@@ -25,7 +25,7 @@ pub(crate) struct ChangedAccount {
     pub schema: Option<Box<[u8]>>,
 }
 
-impl Seat {
+impl PooledSession {
     /// What another connection for the session is opened with.
     pub(crate) fn opening(&self, until: Instant) -> NewConnection<'_> {
         let Self { key, collation, secrets, .. } = self;

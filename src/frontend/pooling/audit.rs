@@ -9,7 +9,7 @@ use super::audit_notes::AuditNotes;
 use super::creation::Creation;
 use super::lost::is_single;
 use super::pins::{Pin, Pins};
-use super::seat::{MOST_NAMES, Seat};
+use super::pooled_session::{MOST_NAMES, PooledSession};
 use crate::backend::session_state::is_plain;
 use crate::frontend::shared::audits::Audits;
 use crate::sql::find::first_word::begins_with;
@@ -49,7 +49,7 @@ const COUNTERS: [&str; 9] = [
     "Uptime_since_flush_status",
 ];
 
-impl Seat {
+impl PooledSession {
     /// The session begins again, on this connection or on another one.
     pub(super) fn forget_audits(&mut self) {
         self.audit = AuditNotes { reading: self.audit.reading, ..AuditNotes::new() };

@@ -3,7 +3,7 @@
 use super::finding::{RowsFound, finding};
 use super::lost::only_reads_variables;
 use super::pins::Pin;
-use super::seat::Seat;
+use super::pooled_session::PooledSession;
 use crate::protocol::cut::LastResult;
 use crate::sql::find::first_word::begins_with;
 use crate::sql::find::words::Back;
@@ -13,7 +13,7 @@ use crate::types::Flavour;
 /// A limit for queries that have none.
 const SELECT_LIMIT: &[u8] = b"sql_select_limit";
 
-impl Seat {
+impl PooledSession {
     /// A statement is about to run. The one after SQL_CALC_FOUND_ROWS may ask for the number in a way in which the
     /// connection alone can answer; after that the session takes the number along.
     pub(super) fn note_finding(&mut self, text: &[u8], effects: &SessionEffects) {

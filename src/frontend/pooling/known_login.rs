@@ -2,10 +2,10 @@
 
 use super::capture::Doubts;
 use super::pins::Pin;
-use super::seat::Seat;
+use super::pooled_session::PooledSession;
 use crate::types::Flavour;
 
-impl Seat {
+impl PooledSession {
     /// What the server is asked right after a login. One statement, for its user variables are none.
     pub(crate) fn questions_of_login(&self) -> Vec<Vec<u8>> {
         let doubts = Doubts { run: false, ..self.doubts.clone() };

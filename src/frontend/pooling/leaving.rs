@@ -2,12 +2,12 @@
 
 use super::capture::Doubts;
 use super::named::NamedTexts;
-use super::seat::Seat;
+use super::pooled_session::PooledSession;
 use crate::backend::left::{Left, LeftState};
 use crate::clock;
 use crate::protocol::capabilities::Capabilities;
 
-impl Seat {
+impl PooledSession {
     /// What the session is about to leave on its connection.
     pub(crate) fn left(&self) -> Left {
         if !self.doubts.is_empty() {

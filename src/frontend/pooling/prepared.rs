@@ -6,7 +6,7 @@ use super::address::{Addressed, statement_of};
 use super::finding::RowsFound;
 use super::lost::is_undone;
 use super::pins::Pin;
-use super::seat::Seat;
+use super::pooled_session::PooledSession;
 use super::statement::Again;
 use super::statements::{Awaited, Follows, Preparing, Whereabouts};
 use crate::protocol::capabilities::Capabilities;
@@ -22,7 +22,7 @@ use crate::sql::session::session_effects;
 /// Bytes of a text that is kept.
 const LONGEST: usize = 64 * 1024;
 
-impl Seat {
+impl PooledSession {
     /// A statement is about to run, or to be prepared by a command. Its text is judged before its results are.
     pub(crate) fn note_text(&mut self, text: &[u8], dialect: Dialect, runs: bool) {
         self.dialect = dialect;

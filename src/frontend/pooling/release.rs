@@ -1,9 +1,9 @@
 //! COMMIT RELEASE and ROLLBACK RELEASE: the server ends the connection after its OK, and the session ends with it.
 
-use super::seat::Seat;
+use super::pooled_session::PooledSession;
 use crate::sql::find::release::ConnectionRelease;
 
-impl Seat {
+impl PooledSession {
     /// Whether the server ends the connection, now that a text with this at its end has run.
     pub(crate) fn releases(&self, release: ConnectionRelease) -> bool {
         match release {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::seat::{Seat, SeatOf};
+use super::pooled_session::{PooledSession, PooledSessionOf};
 use crate::backend::connection::Backend;
 use crate::backend::pool::PoolKey;
 use crate::backend::session_state::SessionState;
@@ -50,7 +50,7 @@ pub(crate) fn seated(
     current: &CurrentBackend,
     events: &EventSender,
     context: &Context,
-) -> (Backend, Option<Seat>) {
+) -> (Backend, Option<PooledSession>) {
     let Some(shared) = &context.shared else {
         return (server, None);
     };
@@ -58,20 +58,20 @@ pub(crate) fn seated(
     let (flavour, version) = (server.flavour(), server.version());
     let schemaless = account.schema.is_none();
     let at = SeatedAt { capabilities, flavour, version, current, events, context };
-    let seat = seat(account, shared, at);
-    let key = Arc::clone(&seat.key);
+    let pooled = pooled(account, shared, at);
+    let key = Arc::clone(&pooled.key);
     let permit = shared.pool.adopt(&key);
     let server = server.shared(key, capabilities, schemaless, tag, permit);
-    (server, Some(seat))
+    (server, Some(pooled))
 }
 
 /// The place of a session that has no connection yet.
-pub(crate) fn unseated(account: LoginAccount, at: SeatedAt<'_>) -> Option<Seat> {
+pub(crate) fn unseated(account: LoginAccount, at: SeatedAt<'_>) -> Option<PooledSession> {
     let shared = at.context.shared.as_ref()?;
-    Some(seat(account, shared, at))
+    Some(pooled(account, shared, at))
 }
 
-fn seat(account: LoginAccount, shared: &Shared, at: SeatedAt<'_>) -> Seat {
+fn pooled(account: LoginAccount, shared: &Shared, at: SeatedAt<'_>) -> PooledSession {
     let SeatedAt { capabilities, flavour, version, current, events, context } = at;
     let Shared { pool, secrets, programs, audits, .. } = shared;
     let LoginAccount { user, tls, collation, schema, .. } = account;
@@ -81,7 +81,7 @@ fn seat(account: LoginAccount, shared: &Shared, at: SeatedAt<'_>) -> Seat {
         let _ = events.send(SessionEvent::GiveBack);
     });
     let several = capabilities.has(Capabilities::MULTI_STATEMENTS);
-    Seat::new(SeatOf {
+    PooledSession::new(PooledSessionOf {
         pool: pool.clone(),
         key: Arc::new(PoolKey::new(user, capabilities, tls)),
         flavour,

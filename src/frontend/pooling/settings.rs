@@ -1,11 +1,11 @@
 //! System variables that a statement sets, and of which the server will report nothing.
 
 use super::pins::Pin;
-use super::seat::{MOST_NAMES, Seat};
+use super::pooled_session::{MOST_NAMES, PooledSession};
 use crate::backend::session_state::{VariableKind, is_of_names};
 use crate::sql::session::effects::SessionEffects;
 
-impl Seat {
+impl PooledSession {
     /// They are asked for before the session moves.
     pub(super) fn note_settings(&mut self, effects: &SessionEffects) {
         for name in &effects.settings {

@@ -1,9 +1,9 @@
 //! A session's pins in the metrics, as long as the session lives.
 
 use super::pins::Pins;
-use super::seat::Seat;
+use super::pooled_session::PooledSession;
 
-impl Seat {
+impl PooledSession {
     /// Shows its pins in the metrics.
     pub(crate) fn show_pins(&mut self) {
         if self.shown == self.pins {
@@ -22,7 +22,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for PooledSession {
     fn drop(&mut self) {
         self.pins = Pins::default();
         self.show_pins();

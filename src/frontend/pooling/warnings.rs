@@ -3,7 +3,7 @@
 use super::audit::AUDITED;
 use super::diagnostics::{Diagnostics, is_count, question};
 use super::pins::Pin;
-use super::seat::Seat;
+use super::pooled_session::PooledSession;
 use crate::protocol::status::Status;
 use crate::sql::find::first_word::begins_with;
 use crate::sql::find::words::Back;
@@ -15,7 +15,7 @@ const MOST: i64 = 64;
 /// So many commands of a session may leave something to ask for, one after the other, and its client asks for nothing.
 const MOST_RENEWALS: u8 = 2;
 
-impl Seat {
+impl PooledSession {
     /// A statement has left some.
     pub(super) fn note_diagnostics(&mut self) {
         self.forget_diagnostics();

@@ -33,23 +33,23 @@ pub(super) fn begin(
         LoginStanding::Asked { server, to, judged } => {
             current.set(id, None, Some(to.clone()));
             let server = Backend::new(server, &greeting, opened, to, capabilities);
-            let (server, seat) = seated(server, account, current, events, context);
+            let (server, pooled) = seated(server, account, current, events, context);
             let mut link = Link::new(client, Some(server), capabilities, guard, context);
             link.learn_status(&login.ok);
-            if let Some(seat) = seat {
+            if let Some(pooled) = pooled {
                 // A server that has gone meanwhile is noticed at the next command.
-                let _ = link.share(seat);
+                let _ = link.share(pooled);
             }
             Begun { link, judged }
         }
         LoginStanding::Known { values } => {
             let (flavour, version) = (greeting.flavour, greeting.version_number());
             let at = SeatedAt { capabilities, flavour, version, current, events, context };
-            let seat = unseated(account, at);
+            let pooled = unseated(account, at);
             let mut link = Link::new(client, None, capabilities, guard, context);
             link.learn_status(&login.ok);
-            if let Some(seat) = seat {
-                link.begin_known(seat, &values);
+            if let Some(pooled) = pooled {
+                link.begin_known(pooled, &values);
             }
             Begun { link, judged: None }
         }

@@ -15,8 +15,8 @@ impl Session {
         let reply = cx.exchange(packet).await?;
         if !reply.is_error() {
             self.begin_anew();
-            if let Some(seat) = self.link.seat() {
-                seat.go_back_to_login_names();
+            if let Some(pooled) = self.link.pooled() {
+                pooled.go_back_to_login_names();
             }
             self.link.report_again()?;
             release_held(&mut self.cx()).await?;
@@ -26,8 +26,8 @@ impl Session {
 
     /// Forgets what the server has forgotten.
     pub(super) fn begin_anew(&mut self) {
-        if let Some(seat) = self.link.seat() {
-            seat.reset();
+        if let Some(pooled) = self.link.pooled() {
+            pooled.reset();
         }
         self.link.forget_skipped();
         self.view.reset();

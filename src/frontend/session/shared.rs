@@ -91,7 +91,7 @@ impl Session {
     /// or the server ends it.
     async fn arrival(&mut self) -> Result<Option<Arrival>, CloseReason> {
         let Self { link, locks, context, .. } = self;
-        let current = link.seat().map(|seat| seat.current.clone());
+        let current = link.pooled().map(|pooled| pooled.current.clone());
         let has_none = || current.as_ref().is_none_or(|current| current.id().is_none());
         attend_or_interrupt(locks, context, link.check_out(context), has_none).await
     }

@@ -45,7 +45,7 @@ const KEEPS_WARNINGS: [Mark; 4] =
 const UNLOCKING: [&[u8]; 2] = [b"begin", b"start"];
 
 /// A session's place in the pool.
-pub(crate) struct Seat {
+pub(crate) struct PooledSession {
     pub pool: Pool,
     pub key: Arc<PoolKey>,
     pub flavour: Flavour,
@@ -140,7 +140,7 @@ pub(crate) struct Seat {
 }
 
 /// What a session has to share its connections with.
-pub(crate) struct SeatOf {
+pub(crate) struct PooledSessionOf {
     pub pool: Pool,
     pub key: Arc<PoolKey>,
     pub flavour: Flavour,
@@ -161,12 +161,12 @@ pub(crate) struct SeatOf {
     pub metrics: Arc<Metrics>,
 }
 
-impl Seat {
+impl PooledSession {
     /// Of a session right after its login.
-    pub(crate) fn new(of: SeatOf) -> Self {
-        let SeatOf { pool, key, flavour, dialect, collation, tracks, .. } = of;
-        let SeatOf { secrets, programs, audits, state, current, nudge, .. } = of;
-        let SeatOf { handover, metrics, .. } = of;
+    pub(crate) fn new(of: PooledSessionOf) -> Self {
+        let PooledSessionOf { pool, key, flavour, dialect, collation, tracks, .. } = of;
+        let PooledSessionOf { secrets, programs, audits, state, current, nudge, .. } = of;
+        let PooledSessionOf { handover, metrics, .. } = of;
         let mut pins = Pins::default();
         if !secrets.opens_for(&key.user) {
             pins.add(Pin::Auth);
