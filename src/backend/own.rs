@@ -191,7 +191,7 @@ pub async fn leave(greeted: Greeted) {
 /// Ends a connection on which the `head` of a login asked for TLS. The peer must not learn the rest of
 /// the login.
 pub async fn leave_as_nobody(server: &mut Leg, greeting: &Greeting, head: &[u8]) {
-    let packet = auth::nobodys_login(head);
+    let packet = auth::anonymous_login(head);
     // It was only for politeness.
     let _ = timeout(PATIENCE / 3, exchange(server, greeting, 2, packet, None)).await;
 }

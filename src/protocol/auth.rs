@@ -42,7 +42,7 @@ pub const NOBODY: &str = "lockstead_probe";
 
 /// A login that gives nothing away, in place of another one that begins with `head`: a server
 /// that has read that in a question for TLS takes its capabilities for those of the login.
-pub fn nobodys_login(head: &[u8]) -> Vec<u8> {
+pub fn anonymous_login(head: &[u8]) -> Vec<u8> {
     let asked = Login::bits(head);
     let mut p = head.to_vec();
     p.extend_from_slice(NOBODY.as_bytes());

@@ -27,13 +27,13 @@ impl PoolHolder {
     }
 
     /// It does nothing with it from here on.
-    pub(super) fn rests(&self) {
+    pub(super) fn mark_idle(&self) {
         let now = u64::try_from(clock::now().as_nanos()).unwrap_or(u64::MAX);
         self.idle_since.store(now.max(1), Ordering::SeqCst);
     }
 
     /// It works with it.
-    pub(super) fn works(&self) {
+    pub(super) fn mark_busy(&self) {
         self.idle_since.store(0, Ordering::SeqCst);
     }
 
@@ -46,7 +46,7 @@ impl PoolHolder {
 
     /// Asks for it, once for each time that the session rests.
     pub(super) fn nudge(&self) {
-        self.works();
+        self.mark_busy();
         (self.nudge)();
     }
 }

@@ -62,18 +62,18 @@ pub struct Hold {
 
 impl Hold {
     /// The session does nothing with it from here on, and could give it back.
-    pub fn rests(&self) {
-        self.holder.rests();
+    pub fn mark_idle(&self) {
+        self.holder.mark_idle();
     }
 
     /// The session works with it, or cannot give it back.
-    pub fn works(&self) {
-        self.holder.works();
+    pub fn mark_busy(&self) {
+        self.holder.mark_busy();
     }
 
     /// The session was asked for it, and must keep it: another one is asked if somebody waits still.
     pub fn refuse(&self) {
-        self.works();
+        self.mark_busy();
         if self.pool.is_wanted() {
             self.pool.0.state.lock().nudge();
         }

@@ -156,7 +156,7 @@ async fn until_claimed(
                 cx.locks.cancel(ticket);
                 late = true;
             }
-            event = cx.locks.told() => {
+            event = cx.locks.next_event() => {
                 cx.hear(event)?;
                 if cx.locks.is_draining() {
                     return Err(CloseReason::Drained);
@@ -186,7 +186,7 @@ pub(super) async fn attend<T>(
         tokio::select! {
             biased;
             answer = &mut asked => return Ok(answer),
-            event = cx.locks.told() => cx.hear(event)?,
+            event = cx.locks.next_event() => cx.hear(event)?,
             event = cx.server.next(Interest::Ahead) => hear(cx, event?)?,
         }
     }

@@ -1,7 +1,7 @@
 //! Statements of which only the server knows the locks, where it does not list them.
 
 use crate::frontend::locks::call_context::CallContext;
-use crate::frontend::observe::need::UntoldStatement;
+use crate::frontend::observe::row_update::UntoldStatement;
 use crate::frontend::shared::shapes::News;
 
 /// Why the server's list does not help.

@@ -15,8 +15,8 @@ use crate::engine::handle::Look;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::call_context::CallContext;
 use crate::frontend::observe::held_back::HeldBack;
-use crate::frontend::observe::need::{Need, Untold};
-use crate::frontend::observe::unsettled::Unsettled;
+use crate::frontend::observe::pending_row_update::PendingRowUpdate;
+use crate::frontend::observe::row_update::{RowUpdate, UnknownLocks};
 use crate::lock::codes;
 use crate::lock::held::Release;
 use crate::lock::name::{Key, Name, listed};
@@ -42,9 +42,9 @@ enum AnswerEnd {
 /// Writes what a response means for the rows, and then lets the client have the end of it.
 pub(crate) async fn settle_rows(
     cx: &mut CallContext<'_>,
-    unsettled: Unsettled,
+    unsettled: PendingRowUpdate,
 ) -> Result<(), CloseReason> {
-    let Unsettled { need, untold, held, sent, run } = unsettled;
+    let PendingRowUpdate { need, untold, held, sent, run } = unsettled;
     let count = |cx: &CallContext<'_>, instead| {
         if let Some(run) = run {
             run.count(cx.context, instead);
@@ -55,7 +55,7 @@ pub(crate) async fn settle_rows(
     if mutants::on(Mutant::AnswerBeforeRow) {
         cx.send_client(&std::mem::take(&mut bytes))?;
     }
-    if let Need::Look(function, name) = need {
+    if let RowUpdate::Look(function, name) = need {
         let look = cx.locks.look(name.key);
         let out = match attend(cx, look).await? {
             Look::Used(conn) if whole => held_by(&bytes, function, conn),
@@ -65,7 +65,7 @@ pub(crate) async fn settle_rows(
         count(cx, None);
         return cx.send_client(&out);
     }
-    let claims = matches!(need, Need::Claim(..));
+    let claims = matches!(need, RowUpdate::Claim(..));
     let granted = whole && claims && says_one(&bytes);
     let row = follow(cx, need, untold, sent, answer).await?;
     count(
@@ -106,13 +106,13 @@ fn is_about_to_end(cx: &CallContext<'_>) -> bool {
 /// Makes the rows say what a response says.
 async fn follow(
     cx: &mut CallContext<'_>,
-    need: Need,
-    untold: Untold,
+    need: RowUpdate,
+    untold: UnknownLocks,
     sent: Option<std::time::Instant>,
     answer: AnswerEnd,
 ) -> Result<Row, CloseReason> {
     match need {
-        Need::Claim(name, timeout) => {
+        RowUpdate::Claim(name, timeout) => {
             let limit = Limit::of(timeout, sent);
             match claim(cx, name.clone(), limit).await? {
                 // The server may have it by another name.
@@ -121,21 +121,21 @@ async fn follow(
                 row => lose(cx, name, row, answer).await,
             }
         }
-        Need::Read(asked) => read(cx, asked, untold, answer, PATIENCE).await,
+        RowUpdate::Read(asked) => read(cx, asked, untold, answer, PATIENCE).await,
         // Not every CALL waits for as long while the store is away.
-        Need::Unknown => Ok(match read(cx, Vec::new(), untold, answer, LEAST).await? {
+        RowUpdate::Unknown => Ok(match read(cx, Vec::new(), untold, answer, LEAST).await? {
             Row::Unread(_) => Row::Kept,
             row => row,
         }),
         // It has another name, or only the server knows whether it is still held.
-        Need::Release(name) if !released(cx, &name.key) => {
+        RowUpdate::Release(name) if !released(cx, &name.key) => {
             read(cx, vec![name], None, answer, PATIENCE).await
         }
-        Need::ReleaseAll => {
+        RowUpdate::ReleaseAll => {
             released_all(cx);
             Ok(Row::Kept)
         }
-        Need::Release(_) | Need::Look(..) => Ok(Row::Kept),
+        RowUpdate::Release(_) | RowUpdate::Look(..) => Ok(Row::Kept),
     }
 }
 
@@ -169,7 +169,7 @@ fn release_later(cx: &mut CallContext<'_>, locks: Vec<(Key, u64)>) {
 async fn read(
     cx: &mut CallContext<'_>,
     asked: Vec<Name>,
-    untold: Untold,
+    untold: UnknownLocks,
     answer: AnswerEnd,
     patience: Duration,
 ) -> Result<Row, CloseReason> {
@@ -266,7 +266,7 @@ mod tests {
     use super::*;
     use crate::engine::handle::Acquired;
     use crate::frontend::locks::fakes::{Stage, error, key, row, run};
-    use crate::frontend::observe::need::UntoldStatement;
+    use crate::frontend::observe::row_update::UntoldStatement;
     use crate::lock::name::plain;
     use crate::protocol::frame::put_frame;
     use crate::types::Flavour;
@@ -289,15 +289,15 @@ mod tests {
     fn claims(stage: &mut Stage, digit: u8) -> Result<(), CloseReason> {
         let mut held = HeldBack::new(true);
         assert!(held.feed(&response(digit)).is_empty());
-        let need = Need::Claim(name("a"), TRY);
-        let unsettled = Unsettled { need, held: Some(held), ..Unsettled::unasked() };
+        let need = RowUpdate::Claim(name("a"), TRY);
+        let unsettled = PendingRowUpdate { need, held: Some(held), ..PendingRowUpdate::unasked() };
         run(settle_rows(&mut stage.cx(), unsettled))
     }
 
-    fn settle(stage: &mut Stage, need: Need) -> Result<(), CloseReason> {
+    fn settle(stage: &mut Stage, need: RowUpdate) -> Result<(), CloseReason> {
         let mut held = HeldBack::new(true);
         assert!(held.feed(&response(b'1')).is_empty());
-        let unsettled = Unsettled { need, held: Some(held), ..Unsettled::unasked() };
+        let unsettled = PendingRowUpdate { need, held: Some(held), ..PendingRowUpdate::unasked() };
         run(settle_rows(&mut stage.cx(), unsettled))
     }
 
@@ -312,13 +312,13 @@ mod tests {
     fn the_client_gets_the_answer_when_the_row_is_written() {
         let mut stage = Stage::new(Flavour::MySql);
         stage.grants(5);
-        settle(&mut stage, Need::Claim(name("a"), TRY)).expect("a live session");
+        settle(&mut stage, RowUpdate::Claim(name("a"), TRY)).expect("a live session");
         assert_eq!(stage.server.client, response(b'1'));
         assert_eq!(stage.cx().locks.ledger().held().grants(), [(key("a"), 5)]);
         // Again: it is counted, and released once only at the end.
-        settle(&mut stage, Need::Claim(name("a"), TRY)).expect("a live session");
+        settle(&mut stage, RowUpdate::Claim(name("a"), TRY)).expect("a live session");
         for released in [&[][..], &["a".to_owned()]] {
-            settle(&mut stage, Need::Release(name("a"))).expect("a live session");
+            settle(&mut stage, RowUpdate::Release(name("a"))).expect("a live session");
             assert_eq!(stage.locks.released, released);
         }
     }
@@ -332,7 +332,7 @@ mod tests {
             let sql = "SELECT RELEASE_LOCK(CONVERT(x'61' USING utf8mb4))";
             stage.answers(sql, row(&[Some(answer)]));
         }
-        settle(&mut stage, Need::Claim(name("a"), TRY)).expect("a live session");
+        settle(&mut stage, RowUpdate::Claim(name("a"), TRY)).expect("a live session");
         assert_eq!(stage.server.client, response(b'0'));
         assert!(stage.is_over() && stage.cx().locks.ledger().held().is_empty());
     }
@@ -350,7 +350,7 @@ mod tests {
             if code.is_some() {
                 given_back(&mut stage);
             }
-            settle(&mut stage, Need::Claim(name("a"), TRY)).expect("a live session");
+            settle(&mut stage, RowUpdate::Claim(name("a"), TRY)).expect("a live session");
             assert_eq!(stage.error_code(), code, "{decision}");
             assert_eq!(stage.server.client == response(b'1'), code.is_none());
             assert!(stage.is_over() && stage.cx().locks.ledger().held().is_empty());
@@ -362,7 +362,7 @@ mod tests {
         let mut stage = Stage::with(Flavour::MySql, |raw| raw.max_session_locks = Some(1));
         stage.holds("one", 1);
         given_back(&mut stage);
-        settle(&mut stage, Need::Claim(name("a"), TRY)).expect("a live session");
+        settle(&mut stage, RowUpdate::Claim(name("a"), TRY)).expect("a live session");
         assert_eq!(stage.error_code(), Some(1226));
         assert!(stage.is_over() && stage.cx().locks.ledger().held().len() == 1);
     }
@@ -372,7 +372,7 @@ mod tests {
         let mut stage = Stage::new(Flavour::MySql);
         stage.locks.outcomes.push_back(Acquired::NotFree);
         stage.answers("SELECT RELEASE_LOCK", error(1399));
-        let end = settle(&mut stage, Need::Claim(name("a"), TRY));
+        let end = settle(&mut stage, RowUpdate::Claim(name("a"), TRY));
         assert!(matches!(end, Err(CloseReason::Broken(_))));
     }
 
@@ -381,7 +381,7 @@ mod tests {
         let mut stage = Stage::new(Flavour::MySql);
         stage.holds("gone", 1).holds("kept", 2).grants(3);
         stage.locks.native.push_back(vec![name("kept"), name("new")]);
-        settle(&mut stage, Need::Read(Vec::new())).expect("a live session");
+        settle(&mut stage, RowUpdate::Read(Vec::new())).expect("a live session");
         assert_eq!(stage.server.client, response(b'1'));
         let mut held = stage.cx().locks.ledger().held().grants();
         held.sort_unstable();
@@ -389,10 +389,10 @@ mod tests {
         assert_eq!(stage.locks.released, ["gone"]);
         // Only the server knows how often it is held.
         stage.locks.native.push_back(vec![name("kept"), name("new")]);
-        settle(&mut stage, Need::Release(name("new"))).expect("a live session");
+        settle(&mut stage, RowUpdate::Release(name("new"))).expect("a live session");
         assert_eq!(stage.locks.released, ["gone"]);
         stage.locks.native.push_back(vec![name("kept")]);
-        settle(&mut stage, Need::Release(name("new"))).expect("a live session");
+        settle(&mut stage, RowUpdate::Release(name("new"))).expect("a live session");
         assert_eq!(stage.locks.released, ["gone", "new"]);
     }
 
@@ -430,7 +430,7 @@ mod tests {
         assert!(matches!(row, Ok(Row::Kept)) && !stage.cx().locks.ledger().holds_nothing());
         // Of one that perhaps has nothing to do with locks the server's answer is better than none.
         let mut stage = Stage::new(Flavour::MySql);
-        settle(&mut stage, Need::Unknown).expect("a live session");
+        settle(&mut stage, RowUpdate::Unknown).expect("a live session");
         assert_eq!(stage.server.client, response(b'1'));
     }
 
@@ -440,7 +440,7 @@ mod tests {
             let mut stage = Stage::new(Flavour::MySql);
             stage.locks.native.push_back(vec![name("found")]);
             stage.locks.outcomes.push_back(outcome);
-            let unsettled = Unsettled::unasked();
+            let unsettled = PendingRowUpdate::unasked();
             run(settle_rows(&mut stage.cx(), unsettled)).expect("a live session");
             assert!(stage.server.client.is_empty(), "the client has asked nothing");
             assert!(stage.server.told.is_empty(), "nothing is released at the server");
@@ -493,13 +493,13 @@ mod tests {
         assert_eq!(stage.server.client, response(b'1'));
         assert!(!stage.cx().locks.ledger().holds_nothing());
         stage.grants(5).locks.native.push_back(vec![name("a")]);
-        settle(&mut stage, Need::Unknown).expect("a live session");
+        settle(&mut stage, RowUpdate::Unknown).expect("a live session");
         assert_eq!(stage.cx().locks.ledger().held().grants(), [(key("a"), 5)]);
         // Released before that, it is not claimed.
         stage.locks.outcomes.push_back(Acquired::Failed("a backup".to_owned()));
-        settle(&mut stage, Need::Claim(name("b"), TRY)).expect("a live session");
+        settle(&mut stage, RowUpdate::Claim(name("b"), TRY)).expect("a live session");
         stage.locks.native.push_back(vec![name("a")]);
-        settle(&mut stage, Need::Release(name("b"))).expect("a live session");
+        settle(&mut stage, RowUpdate::Release(name("b"))).expect("a live session");
         assert!(stage.cx().locks.ledger().without_row().is_empty());
     }
 
@@ -509,7 +509,7 @@ mod tests {
         stage.locks.protects = false;
         given_back(&mut stage);
         let wait = Timeout::Wait(Duration::from_millis(5));
-        settle(&mut stage, Need::Claim(name("a"), wait)).expect("a live session");
+        settle(&mut stage, RowUpdate::Claim(name("a"), wait)).expect("a live session");
         assert_eq!((stage.locks.cancelled, &stage.server.client), (1, &response(b'0')));
     }
 }

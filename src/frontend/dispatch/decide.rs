@@ -79,7 +79,8 @@ impl<'a> Head<'a> {
 impl Dispatch for Dispatcher<'_> {
     fn command(&mut self, link: &mut Link, bytes: &[u8]) -> Result<CommandAction, CloseReason> {
         let switchover = self.context.switchover.number();
-        if switchover != 0 && !link.is_inside() && !quits(bytes) && link.keep_back(switchover) {
+        if switchover != 0 && !link.in_transaction() && !quits(bytes) && link.keep_back(switchover)
+        {
             // It would begin something.
             return Ok(CommandAction::Incomplete);
         }
@@ -98,7 +99,7 @@ impl Dispatch for Dispatcher<'_> {
             return Ok(CommandAction::Incomplete);
         };
         let head = Head { bytes, command: Command(byte), size: HEADER + frame.len };
-        link.works();
+        link.mark_busy();
         if link.is_shared()
             && head.command.is_for_statement()
             && let Some(action) = decide_elsewhere(link, head.bytes, frame.len)
@@ -218,7 +219,7 @@ impl Dispatcher<'_> {
         // A text under a statement id is no PREPARE in SQL, but a block in it may have an EXECUTE.
         let names = (query || has_named) && may_be_named(text, has_named);
         let asks = if query {
-            link.knows_better(text)
+            link.must_answer_itself(text)
         } else {
             link.is_shared() && (names_connection(text) || Kill::read(text).is_some())
         };
@@ -341,7 +342,7 @@ fn may_need_a_fence(link: &Link) -> bool {
 
 /// Whether the session holds locks, and a write may commit by itself.
 fn may_write_alone(link: &Link) -> bool {
-    let outside = link.status().has(Status::AUTOCOMMIT) && !link.is_inside();
+    let outside = link.status().has(Status::AUTOCOMMIT) && !link.in_transaction();
     link.guard().is_armed() && (outside || !link.owes_nothing())
 }
 

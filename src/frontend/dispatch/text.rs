@@ -68,7 +68,7 @@ pub(crate) async fn run_text(
     }
     let mut statement = classify_text(cx, text).await?;
     if matches!(statement, Statement::NoCall | Statement::PerhapsLists)
-        && cx.server.knows_better(text)
+        && cx.server.must_answer_itself(text)
         && let Some(own) = as_composite(text, cx.dialect())
     {
         statement = Statement::Composite(own);

@@ -41,7 +41,7 @@ impl Link {
     /// A part of a text is about to run, which may end the connection.
     pub(crate) fn note_part(&mut self, release: ConnectionRelease) {
         if let Some(pooled) = &mut self.pooled {
-            pooled.if_lost.releases = release;
+            pooled.loss_tracking.releases = release;
         }
     }
 

@@ -115,7 +115,7 @@ impl Link {
         let in_doubt = self.guard.is_armed() && !pooled.is_known() && !tied;
         // A question might use up what the next transaction is to be.
         let waits = pooled.state.characteristics.is_empty() || self.status.has(Status::IN_TRANS);
-        in_doubt && waits && self.server.is_there() && self.is_between() && !self.client_ended
+        in_doubt && waits && self.server.is_there() && self.between_commands() && !self.client_ended
     }
 
     /// Whether the client may yet ask for the warnings of its last statement, which a question would clear.

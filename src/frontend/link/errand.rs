@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use super::Link;
-use super::arrival::Arrival;
+use super::checkout::Checkout;
 use super::close_reason::CloseReason;
 use super::question::Whose;
 use super::reply::{Keep, Reply};
@@ -120,7 +120,7 @@ impl Link {
     }
 
     /// Gets a connection with the session's state on it, unless there is one.
-    pub(crate) fn check_out<'a>(&'a mut self, context: &'a Context) -> Errand<'a, Arrival> {
+    pub(crate) fn check_out<'a>(&'a mut self, context: &'a Context) -> Errand<'a, Checkout> {
         Errand::new(ErrandKind::HandOver, self.arrive(context))
     }
 

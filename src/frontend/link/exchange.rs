@@ -106,14 +106,14 @@ impl Link {
         let before = self
             .pooled
             .as_mut()
-            .map(|pooled| std::mem::replace(&mut pooled.if_lost.undone, undone));
+            .map(|pooled| std::mem::replace(&mut pooled.loss_tracking.undone, undone));
         let replies = self.exchange_all_for(&packets, whose).await?;
         let reported = self.server.take_reported();
         if self.may_report_late() {
             self.take_in_reported(&late_of(reported));
         }
         if let Some(pooled) = &mut self.pooled {
-            pooled.if_lost.undone = before.unwrap_or_default();
+            pooled.loss_tracking.undone = before.unwrap_or_default();
             pooled.note_unseen(undone);
         }
         replies.into_iter().next().ok_or(CloseReason::ServerGone)

@@ -72,8 +72,8 @@ impl Link {
 
     /// The server's family.
     pub(crate) fn flavour(&self) -> Flavour {
-        let seated = || self.pooled.as_ref().map(|pooled| pooled.flavour);
-        self.server.flavour().or_else(seated).unwrap_or(Flavour::MySql)
+        let pooled = || self.pooled.as_ref().map(|pooled| pooled.flavour);
+        self.server.flavour().or_else(pooled).unwrap_or(Flavour::MySql)
     }
 
     /// Looks at client bytes that were read ahead.

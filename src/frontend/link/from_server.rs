@@ -268,7 +268,7 @@ impl Link {
                 self.status = status;
                 self.status_known = true;
                 if let Some(pooled) = &mut self.pooled {
-                    pooled.if_lost.perhaps_committed = false;
+                    pooled.loss_tracking.perhaps_committed = false;
                 }
             }
             // An error may have ended a transaction, or left one open: it does not say.

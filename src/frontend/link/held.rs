@@ -30,7 +30,7 @@ impl Link {
     }
 
     /// Whether a transaction is open, as the server said last.
-    pub(crate) fn is_inside(&self) -> bool {
+    pub(crate) fn in_transaction(&self) -> bool {
         self.status.has(Status::IN_TRANS)
     }
 
@@ -41,7 +41,7 @@ impl Link {
     }
 
     /// Whether nothing runs at the server, and nothing of a command is on its way there.
-    pub(crate) fn is_between(&self) -> bool {
+    pub(crate) fn between_commands(&self) -> bool {
         self.pending.is_empty()
             && self.server.is_flushed()
             && matches!(self.input, ClientInput::Command)

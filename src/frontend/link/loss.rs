@@ -40,7 +40,8 @@ impl Link {
         let packet = self.take_command()?;
         if let Some(pooled) = &mut self.pooled {
             let command = packet.get(HEADER).map(|byte| Command(*byte));
-            pooled.if_lost.answering = command.map(|command| BegunAnswer { command, said: false });
+            pooled.loss_tracking.answering =
+                command.map(|command| BegunAnswer { command, said: false });
         }
         Some(packet)
     }
@@ -48,13 +49,13 @@ impl Link {
     /// The proxy has answered the command, or left that to the server.
     pub(crate) fn end_answer(&mut self) {
         if let Some(pooled) = &mut self.pooled {
-            pooled.if_lost.answering = None;
+            pooled.loss_tracking.answering = None;
         }
     }
 
     /// Whether the proxy answers a command, or lets the server answer it.
     pub(crate) fn is_answering_command(&self) -> bool {
-        self.pooled.as_ref().is_some_and(|pooled| pooled.if_lost.answering.is_some())
+        self.pooled.as_ref().is_some_and(|pooled| pooled.loss_tracking.answering.is_some())
     }
 
     /// What the end of the connection means for the session, or why it ends as well.
@@ -73,7 +74,7 @@ impl Link {
             }
             owed.push(response.seq);
         }
-        match pooled.if_lost.answering {
+        match pooled.loss_tracking.answering {
             Some(BegunAnswer { said: true, .. }) => return Err(WhyEnds::Answering),
             Some(answer) if !answer.may_fail() => return Err(WhyEnds::Answering),
             Some(_) if owed.is_empty() => owed.push(1),
@@ -115,11 +116,11 @@ impl Link {
         let inside = self.status.has(Status::IN_TRANS) || perhaps;
         let client = |p: &&Pending| p.recipient.is_client();
         let undone = self.pending.iter().filter(client).all(|p| p.undone);
-        let answered = pooled.if_lost.answering.is_none() || pooled.if_lost.undone;
+        let answered = pooled.loss_tracking.answering.is_none() || pooled.loss_tracking.undone;
         match (inside, asked) {
             (false, false) => Loss::Unnoticed,
-            (true, false) if !pooled.if_lost.perhaps_committed => Loss::RolledBack,
-            (true, true) if undone && answered && !pooled.if_lost.perhaps_committed => {
+            (true, false) if !pooled.loss_tracking.perhaps_committed => Loss::RolledBack,
+            (true, true) if undone && answered && !pooled.loss_tracking.perhaps_committed => {
                 Loss::RolledBack
             }
             (_, true) | (true, false) => Loss::Unknown,
@@ -132,7 +133,7 @@ impl Link {
         if pooled.reports_late {
             return Err(WhyEnds::InDoubt);
         }
-        let (mut pins, mut doubts) = match pooled.if_lost.before.take().filter(|_| asked) {
+        let (mut pins, mut doubts) = match pooled.loss_tracking.before.take().filter(|_| asked) {
             Some(before) => before,
             None => (pooled.pins, pooled.doubts.clone()),
         };
@@ -163,10 +164,10 @@ impl Link {
         self.status_known = true;
         self.metrics.pool_lost.with_label_values(&[ended.loss.label()]).inc();
         let Some(pooled) = &mut self.pooled else { return Ok(()) };
-        pooled.if_lost.answering = None;
-        pooled.if_lost.perhaps_committed = false;
+        pooled.loss_tracking.answering = None;
+        pooled.loss_tracking.perhaps_committed = false;
         if ended.owed.is_empty() {
-            pooled.if_lost.owes = Some(ended.loss).filter(|loss| *loss != Loss::Unnoticed);
+            pooled.loss_tracking.owes = Some(ended.loss).filter(|loss| *loss != Loss::Unnoticed);
             return Ok(());
         }
         let Some(error) = error_of(ended.loss) else { return Ok(()) };
@@ -181,14 +182,14 @@ impl Link {
     /// A command has failed. If it is none that is undone with its transaction, it may have committed that before.
     pub(super) fn note_perhaps_committed(&mut self) {
         if let Some(pooled) = &mut self.pooled {
-            pooled.if_lost.perhaps_committed |= !pooled.if_lost.undone;
+            pooled.loss_tracking.perhaps_committed |= !pooled.loss_tracking.undone;
         }
     }
 
     /// Something is said to the client.
     pub(super) fn note_said(&mut self) {
         if let Some(answering) =
-            self.pooled.as_mut().and_then(|pooled| pooled.if_lost.answering.as_mut())
+            self.pooled.as_mut().and_then(|pooled| pooled.loss_tracking.answering.as_mut())
         {
             answering.said = true;
         }
@@ -273,12 +274,12 @@ impl Link {
 
     /// What the next statement is to be told, if its transaction is lost; once.
     pub(crate) fn take_owed_error(&mut self) -> Option<ErrorReply> {
-        error_of(self.pooled.as_mut()?.if_lost.owes.take()?)
+        error_of(self.pooled.as_mut()?.loss_tracking.owes.take()?)
     }
 
     /// Whether the next statement is to be told that its transaction is lost.
     pub(crate) fn owes_error(&self) -> bool {
-        self.pooled.as_ref().is_some_and(|pooled| pooled.if_lost.owes.is_some())
+        self.pooled.as_ref().is_some_and(|pooled| pooled.loss_tracking.owes.is_some())
     }
 
     /// What ties the session to its connection, as metrics call it.
@@ -303,7 +304,7 @@ impl Link {
 impl PooledSession {
     /// A command is about to run; `alone`: after the responses to all others.
     pub(crate) fn note_begin(&mut self, alone: bool) {
-        self.if_lost.before = alone.then(|| (self.pins, self.doubts.clone()));
+        self.loss_tracking.before = alone.then(|| (self.pins, self.doubts.clone()));
         self.ran = true;
     }
 

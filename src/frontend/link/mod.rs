@@ -4,7 +4,7 @@
 //! otherwise. Nothing in the frontend waits for a socket but [`Link::next`]. What the
 //! session does at its server, and waits for, is an [`errand`].
 
-pub(super) mod arrival;
+pub(super) mod checkout;
 pub(super) mod close_reason;
 pub(super) mod errand;
 pub(super) mod guard;
@@ -201,9 +201,9 @@ impl Link {
     /// The same where it may call a prepared statement by another id.
     fn owe_told(&mut self, mut pending: Pending, told: Naming) {
         if let Some(pooled) = &self.pooled {
-            pending.undone = pooled.if_lost.undone;
+            pending.undone = pooled.loss_tracking.undone;
             if pending.recipient.is_client() {
-                pending.releases = pooled.if_lost.releases;
+                pending.releases = pooled.loss_tracking.releases;
             }
         }
         self.server.expect(pending.shape, told);

@@ -67,9 +67,9 @@ impl Link {
         if let Some(pooled) = &mut self.pooled {
             pooled.note_begin(alone);
             if whole {
-                pooled.note_text(text, dialect, runs)
+                pooled.note_text(text, dialect, runs);
             } else {
-                pooled.note_long(text, dialect)
+                pooled.note_long(text, dialect);
             }
         }
     }
@@ -95,8 +95,8 @@ impl Link {
         if !judged {
             pooled.rows_may_hide = true;
             pooled.note_begin(alone);
-            pooled.if_lost.undone = matches!(command, Command::PING | Command::STATISTICS);
-            pooled.if_lost.releases = ConnectionRelease::No;
+            pooled.loss_tracking.undone = matches!(command, Command::PING | Command::STATISTICS);
+            pooled.loss_tracking.releases = ConnectionRelease::No;
         }
         match command {
             Command::BINLOG_DUMP
@@ -160,7 +160,7 @@ impl Link {
             return self.learn_while_locked().await;
         }
         if let Some(hold) = &pooled.hold {
-            hold.rests();
+            hold.mark_idle();
         }
         let outlived = self.server.tag() != self.guard.incarnation();
         let asked = std::mem::take(&mut pooled.asked) || mutants::shuffles() || outlived;
@@ -186,7 +186,7 @@ impl Link {
         if self.pooled.as_ref().is_some_and(|pooled| pooled.killed) {
             return Err(CloseReason::Killed);
         }
-        self.works();
+        self.mark_busy();
         self.learn().await?;
         if !self.is_free() {
             return Ok(());
@@ -274,7 +274,7 @@ impl Link {
     }
 
     /// Whether a text asks for something of the session that its connection has in another way.
-    pub(crate) fn knows_better(&self, text: &[u8]) -> bool {
+    pub(crate) fn must_answer_itself(&self, text: &[u8]) -> bool {
         let Some(pooled) = &self.pooled else { return false };
         begins_with(text, &[b"kill"])
             || names_connection(text)
@@ -288,9 +288,9 @@ impl Link {
     }
 
     /// The session works with its connection.
-    pub(crate) fn works(&self) {
+    pub(crate) fn mark_busy(&self) {
         if let Some(hold) = self.pooled.as_ref().and_then(|pooled| pooled.hold.as_ref()) {
-            hold.works();
+            hold.mark_busy();
         }
     }
 }

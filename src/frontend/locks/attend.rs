@@ -51,7 +51,7 @@ pub(crate) async fn attend_or_interrupt<T>(
                 }
                 return result.map(Some);
             }
-            event = locks.told() => event,
+            event = locks.next_event() => event,
             reason = grace(&mut end) => break reason,
         };
         if event == SessionEvent::Interrupt && idles() {

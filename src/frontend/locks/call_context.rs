@@ -142,7 +142,7 @@ impl CallContext<'_> {
                 certain = &mut certain => {
                     return if certain { Ok(()) } else { Err(CloseReason::Fenced) };
                 }
-                event = self.locks.told() => self.hear(event)?,
+                event = self.locks.next_event() => self.hear(event)?,
                 // Another proxy may end the session at the server.
                 event = self.server.next(Interest::Server) => {
                     if event? == LinkEvent::Server {

@@ -307,7 +307,7 @@ async fn look_at(cx: &mut CallContext<'_>, key: Key) -> Result<Holder, CloseReas
             biased;
             look = &mut look => break look,
             // Others may look for this session meanwhile.
-            event = cx.locks.told() => cx.hear(event)?,
+            event = cx.locks.next_event() => cx.hear(event)?,
         }
     };
     Ok(match look {

@@ -73,7 +73,7 @@ pub(crate) trait Locks: Send {
     /// How the server with the lock tables identifies itself.
     fn home(&self) -> Arc<str>;
     /// The next event for the session.
-    fn told(&mut self) -> Task<'_, SessionEvent>;
+    fn next_event(&mut self) -> Task<'_, SessionEvent>;
     /// The same, if it has been told already.
     fn told_now(&mut self) -> Option<SessionEvent>;
     /// Has an event come again, after those that wait.
@@ -287,7 +287,7 @@ impl Locks for LockOwner {
         self.engine.lease().home()
     }
 
-    fn told(&mut self) -> Task<'_, SessionEvent> {
+    fn next_event(&mut self) -> Task<'_, SessionEvent> {
         Box::pin(self.next_event())
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::super::link::arrival::Arrival;
+use super::super::link::checkout::Checkout;
 use super::super::link::close_reason::CloseReason;
 use super::super::link::errand::Errand;
 use super::super::link::pending::{Recipient, Skipped};
@@ -111,7 +111,7 @@ pub(crate) trait Server: Send {
     /// Which connections the session may have, if it shares them.
     fn pool_key(&self) -> Option<Arc<PoolKey>>;
     /// Whether a text asks for something of the session that its connection has in another way.
-    fn knows_better(&self, text: &[u8]) -> bool;
+    fn must_answer_itself(&self, text: &[u8]) -> bool;
     /// What the session remembers of its last results, since its connection does not.
     fn remembered(&self, back: Back) -> Option<i64>;
     /// The answer to a text that asks for warnings or errors which the session took along.
@@ -121,9 +121,9 @@ pub(crate) trait Server: Send {
     /// Another session needs the connection.
     fn is_wanted(&mut self);
     /// Gives the connection back before a statement that waits, if nothing ties the session to it.
-    fn leave(&mut self) -> Errand<'_, ()>;
+    fn check_in(&mut self) -> Errand<'_, ()>;
     /// Gets a connection, unless there is one.
-    fn arrive<'a>(&'a mut self, context: &'a Context) -> Errand<'a, Arrival>;
+    fn check_out<'a>(&'a mut self, context: &'a Context) -> Errand<'a, Checkout>;
     /// Whether a client that is silent counts as gone depends on what is held, which has changed.
     fn bound_silence(&mut self);
 }
@@ -278,8 +278,8 @@ impl Server for Link {
         self.pool_key()
     }
 
-    fn knows_better(&self, text: &[u8]) -> bool {
-        self.knows_better(text)
+    fn must_answer_itself(&self, text: &[u8]) -> bool {
+        self.must_answer_itself(text)
     }
 
     fn remembered(&self, back: Back) -> Option<i64> {
@@ -298,11 +298,11 @@ impl Server for Link {
         self.is_wanted();
     }
 
-    fn leave(&mut self) -> Errand<'_, ()> {
+    fn check_in(&mut self) -> Errand<'_, ()> {
         self.check_in_before_statement()
     }
 
-    fn arrive<'a>(&'a mut self, context: &'a Context) -> Errand<'a, Arrival> {
+    fn check_out<'a>(&'a mut self, context: &'a Context) -> Errand<'a, Checkout> {
         self.check_out(context)
     }
 

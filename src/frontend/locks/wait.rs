@@ -11,7 +11,7 @@ use super::visible_wait::{
     GateStep, VisibleWait, WaitStatement, Waited, hear_gate, leave_gate, wait_at,
 };
 use crate::engine::handle::{Acquired, SessionEvent, Ticket};
-use crate::frontend::link::arrival::Arrival;
+use crate::frontend::link::checkout::Checkout;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::{Interest, LinkEvent};
 use crate::frontend::shared::waits::{LockWait, WaitCertainty};
@@ -126,18 +126,18 @@ async fn come_back(cx: &mut CallContext<'_>) -> Result<Option<Vec<u8>>, CloseRea
     if !cx.server.is_shared() {
         return Ok(None);
     }
-    let arrival = attend(cx.locks, cx.context, cx.server.arrive(cx.context)).await?;
+    let arrival = attend(cx.locks, cx.context, cx.server.check_out(cx.context)).await?;
     // News of the session's locks comes first: the connection may be used only after it.
     while let Some(event) = cx.locks.told_now() {
         cx.hear(event)?;
     }
     let error = match arrival {
-        Arrival::Here => return Ok(None),
-        Arrival::TooLate => {
+        Checkout::Here => return Ok(None),
+        Checkout::TooLate => {
             cx.context.metrics.pool_timeouts.inc();
             codes::no_connection(cx.context.config.pooling.wait)
         }
-        Arrival::Refused(why) => codes::unreachable(&cx.context.reach.writer().to_string(), &why),
+        Checkout::Refused(why) => codes::unreachable(&cx.context.reach.writer().to_string(), &why),
     };
     let mut out = Vec::new();
     error.encode(&mut out, 1, false);
@@ -186,7 +186,7 @@ async fn until_decided(
                 cx.locks.cancel(ticket);
                 cancelled = true;
             }
-            event = cx.locks.told() => {
+            event = cx.locks.next_event() => {
                 cx.hear(event)?;
                 if event == SessionEvent::Interrupt && !wait.is_shown() {
                     return Ok(interrupted(cx));
@@ -231,7 +231,7 @@ async fn become_visible(
     if cx.server.is_shared() && !cx.server.limits(wait.text()) {
         // Others need the connection more: among them, perhaps, the lock's holder.
         wait.never_shown();
-        return attend(cx.locks, cx.context, cx.server.leave()).await;
+        return attend(cx.locks, cx.context, cx.server.check_in()).await;
     }
     wait.asked(cx.locks.close_gate(wait.tag()));
     Ok(())

@@ -17,7 +17,7 @@ use crate::backend::admissions::{JudgedLogin, KnownGreeting, LoginValues};
 use crate::backend::greeted::{GreetError, Greeted, connect_to_replica, connect_to_writer};
 use crate::backend::proven::Proven;
 use crate::frontend::dispatch::watched::user_of_login;
-use crate::frontend::pooling::seated::LoginAccount;
+use crate::frontend::pooling::pooled_login::LoginAccount;
 use crate::frontend::shared::context::{Context, Shared};
 use crate::frontend::shared::leg_options::Hops;
 use crate::frontend::shared::registry::SessionNumber;

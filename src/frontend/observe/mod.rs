@@ -2,11 +2,11 @@
 
 mod arguments;
 pub(super) mod held_back;
-pub(super) mod need;
 pub(super) mod pending_response;
+pub(super) mod pending_row_update;
 pub(super) mod report;
+pub(super) mod row_update;
 pub(super) mod run_end;
 pub(super) mod statement;
-pub(super) mod unsettled;
 pub(super) mod waiting;
 pub(super) mod watch;

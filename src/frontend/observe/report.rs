@@ -126,7 +126,7 @@ impl SessionReport {
                 Err(missed) => self.miss(Missed::Hold, missed),
             },
             Function::ReleaseLock if outcome == Outcome::Error => {}
-            // Untold, or not held though it seemed to be.
+            // UnknownLocks, or not held though it seemed to be.
             Function::ReleaseLock if held || (untold && !self.holds.is_empty()) => self.doubt(0),
             Function::ReleaseAllLocks if alone.is_some() && outcome != Outcome::Error => {
                 self.end_holds(RELEASED);

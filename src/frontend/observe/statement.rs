@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::need::{Untold, UntoldStatement};
+use super::row_update::{UnknownLocks, UntoldStatement};
 use crate::lock::function::Function;
 use crate::lock::name::{Name, is_plain};
 use crate::observe::event::SeenStatement;
@@ -110,7 +110,7 @@ impl WatchedText {
 
     /// If it may take a lock whose name only the server knows: what is shown of it. `names`: those of its calls, as
     /// far as they are known.
-    pub(crate) fn untold(&self, names: &[Option<Name>]) -> Untold {
+    pub(crate) fn untold(&self, names: &[Option<Name>]) -> UnknownLocks {
         let mut calls = self.uses.calls.iter().zip(names);
         let gets = |(call, name): (&Use, &Option<Name>)| {
             call.function == Function::GetLock && name.is_none()

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::arguments::{given, lock};
-use super::need::{Need, Untold, UntoldStatement, need};
 use super::pending_response::{About, Seen};
 use super::report::SessionReport;
+use super::row_update::{RowUpdate, UnknownLocks, UntoldStatement, need};
 use super::statement::{MAX_PARAMS, Prepared, TooManyReadings, WatchedText, bound};
 use super::waiting::wait_of;
 use crate::engine::shared::peers::Peers;
@@ -309,13 +309,17 @@ impl Watch {
     }
 
     /// A response ended. What that means for the rows of the session's locks, if they are kept.
-    pub(crate) fn ended(&mut self, seen: Seen, ending: Ending) -> Option<(Need, Untold)> {
+    pub(crate) fn ended(
+        &mut self,
+        seen: Seen,
+        ending: Ending,
+    ) -> Option<(RowUpdate, UnknownLocks)> {
         let outcome = seen.outcome(ending);
         match seen.about {
             About::Prepare(text) => self.prepared(text, &seen.reply, ending),
             About::Reset if !ending.is_error() => {
                 self.anew(None);
-                return self.keeps_rows().then_some((Need::ReleaseAll, None));
+                return self.keeps_rows().then_some((RowUpdate::ReleaseAll, None));
             }
             About::Schema(name) if !ending.is_error() => {
                 if let Purpose::Report(report) = &mut self.purpose {
@@ -328,7 +332,7 @@ impl Watch {
                 // Its executions are told by an id that is not remembered.
                 self.forgot |= calls && prepares;
                 let untold = UntoldStatement { text: LONG.to_owned(), calls: true };
-                return (calls && !prepares).then(|| (Need::Read(Vec::new()), Some(untold)));
+                return (calls && !prepares).then(|| (RowUpdate::Read(Vec::new()), Some(untold)));
             }
             About::Run(text, values) => {
                 let told =

@@ -58,7 +58,7 @@ impl PooledSession {
     /// A text is about to run.
     pub(super) fn note_creation(&mut self, text: &[u8], effects: &SessionEffects) {
         let creation = Creation::read(text, self.state.schema.as_deref());
-        let alone = self.if_lost.before.is_some() && effects.variables.is_empty();
+        let alone = self.loss_tracking.before.is_some() && effects.variables.is_empty();
         self.audit.creations.begin(creation.filter(|_| alone && is_single(text)));
     }
 

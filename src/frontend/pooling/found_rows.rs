@@ -25,7 +25,7 @@ impl PooledSession {
             && !only_reads_variables(text);
         let unseen = [Mark::CalcFoundRows, Mark::Call, Mark::Execute, Mark::Block].map(has);
         // The results of several statements on their way are not told apart.
-        let alone = self.if_lost.before.is_some();
+        let alone = self.loss_tracking.before.is_some();
         let before = Some(self.finding).filter(|_| !alone);
         let limited = self.state.variable(SELECT_LIMIT).is_some();
         let finding = finding(text, self.flavour);

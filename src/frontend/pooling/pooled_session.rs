@@ -1,4 +1,4 @@
-//! A session's place in the pool: what it takes along, what ties it to its connection, and which
+//! A pooled session: what it takes along, what ties it to its connection, and which
 //! connections it may have.
 
 use std::sync::Arc;
@@ -44,7 +44,7 @@ const KEEPS_WARNINGS: [Mark; 4] =
 /// A transaction that begins unlocks tables.
 const UNLOCKING: [&[u8]; 2] = [b"begin", b"start"];
 
-/// A session's place in the pool.
+/// A session that shares its connections.
 pub(crate) struct PooledSession {
     pub pool: Pool,
     pub key: Arc<PoolKey>,
@@ -120,7 +120,7 @@ pub(crate) struct PooledSession {
     /// It has a role of that account, which no other connection could be given.
     pub(super) borrows_role: bool,
     /// What is known for the case that its connection ends.
-    pub if_lost: IfLost,
+    pub loss_tracking: IfLost,
     /// Those that were prepared by a command.
     pub(super) statements: CarriedStatements,
     /// The log has told that it has too many of these.
@@ -211,7 +211,7 @@ impl PooledSession {
             renewals: 0,
             makes_way: false,
             results: LastResults::default(),
-            if_lost: IfLost::default(),
+            loss_tracking: IfLost::default(),
             foreign: false,
             denied: false,
             borrows_role: false,

@@ -1,4 +1,4 @@
-//! What a session's statements, and those that it has prepared, mean for its place in the pool.
+//! What a session's statements, and those that it has prepared, mean for its connection.
 
 use std::sync::Arc;
 
@@ -26,16 +26,16 @@ impl PooledSession {
     /// A statement is about to run, or to be prepared by a command. Its text is judged before its results are.
     pub(crate) fn note_text(&mut self, text: &[u8], dialect: Dialect, runs: bool) {
         self.dialect = dialect;
-        self.if_lost.undone = is_undone(text);
-        self.if_lost.releases =
+        self.loss_tracking.undone = is_undone(text);
+        self.loss_tracking.releases =
             if runs { ConnectionRelease::of(text, dialect) } else { ConnectionRelease::No };
         self.note_programs(text);
         let effects = session_effects(text, dialect);
         let executed = if runs { self.named.take_in(text, dialect, &effects) } else { None };
         match executed {
             Some((text, dialect)) => {
-                self.if_lost.undone = false;
-                self.if_lost.releases = ConnectionRelease::of(&text, dialect);
+                self.loss_tracking.undone = false;
+                self.loss_tracking.releases = ConnectionRelease::of(&text, dialect);
                 self.note_variables(&effects);
                 self.doubts.insert_id = true;
                 self.note_programs(&text);
@@ -74,12 +74,12 @@ impl PooledSession {
     /// A statement is about to be executed: its text is judged as that of any other.
     pub(crate) fn note_execution(&mut self, id: u32) {
         // Of a text that is not kept, nothing is known.
-        self.if_lost.undone = false;
-        self.if_lost.releases = ConnectionRelease::No;
+        self.loss_tracking.undone = false;
+        self.loss_tracking.releases = ConnectionRelease::No;
         let again = self.statements.again(self.statements.meant(id));
         if let Some(Again { text, dialect, .. }) = again.cloned() {
             self.note_text(&text, dialect, false);
-            self.if_lost.releases = ConnectionRelease::of(&text, dialect);
+            self.loss_tracking.releases = ConnectionRelease::of(&text, dialect);
         } else {
             self.rows_may_hide = true;
             self.finding = RowsFound::Unseen;

@@ -9,7 +9,7 @@ use crate::engine::shared::current_backend::CurrentBackend;
 use crate::frontend::link::Link;
 use crate::frontend::link::guard::LeaseGuard;
 use crate::frontend::login::{Authenticated, LoginStanding};
-use crate::frontend::pooling::seated::{SeatedAt, seated, unseated};
+use crate::frontend::pooling::pooled_login::{LoginAt, logged_in, without_connection};
 use crate::frontend::shared::context::Context;
 
 /// A session's legs, and what it is to ask the server first.
@@ -33,7 +33,7 @@ pub(super) fn begin(
         LoginStanding::Asked { server, to, judged } => {
             current.set(id, None, Some(to.clone()));
             let server = Backend::new(server, &greeting, opened, to, capabilities);
-            let (server, pooled) = seated(server, account, current, events, context);
+            let (server, pooled) = logged_in(server, account, current, events, context);
             let mut link = Link::new(client, Some(server), capabilities, guard, context);
             link.learn_status(&login.ok);
             if let Some(pooled) = pooled {
@@ -44,8 +44,8 @@ pub(super) fn begin(
         }
         LoginStanding::Known { values } => {
             let (flavour, version) = (greeting.flavour, greeting.version_number());
-            let at = SeatedAt { capabilities, flavour, version, current, events, context };
-            let pooled = unseated(account, at);
+            let at = LoginAt { capabilities, flavour, version, current, events, context };
+            let pooled = without_connection(account, at);
             let mut link = Link::new(client, None, capabilities, guard, context);
             link.learn_status(&login.ok);
             if let Some(pooled) = pooled {

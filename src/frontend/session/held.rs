@@ -9,14 +9,14 @@ use crate::frontend::shared::activity::Doing;
 
 impl Session {
     /// Whether the session has to look at a switchover that is prepared, or was prepared until now.
-    pub(super) fn minds_switchover(&self) -> bool {
+    pub(super) fn switchover_pending(&self) -> bool {
         self.context.switchover.is_on()
             || self.link.rests_for_switchover()
             || self.link.is_kept_back()
     }
 
     /// Looks at it.
-    pub(super) async fn heed_switchover(&mut self) -> Result<(), CloseReason> {
+    pub(super) async fn handle_switchover(&mut self) -> Result<(), CloseReason> {
         let number = self.context.switchover.number();
         self.link.let_go_if_none();
         if number == 0 || self.link.has_waited(number) {
@@ -37,12 +37,12 @@ impl Session {
         if self.link.is_endless() {
             return Ok(Doing::Tied);
         }
-        if !self.phase.takes_commands() || !self.link.is_between() {
-            let inside = self.link.is_inside();
+        if !self.phase.takes_commands() || !self.link.between_commands() {
+            let inside = self.link.in_transaction();
             return Ok(if inside { Doing::Transaction } else { Doing::Runs });
         }
         attend(&mut self.locks, &self.context, self.link.ask_whether_inside()).await?;
-        if self.link.is_inside() {
+        if self.link.in_transaction() {
             self.link.end_rest();
             if self.link.is_kept_back() {
                 // It came before that was known.

@@ -24,7 +24,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
 
 impl Session {
     /// If the turn has found that a shared connection has ended, the session goes on without it, or ends: then why.
-    pub(super) async fn outlive(
+    pub(super) async fn survive_server_loss(
         &mut self,
         turn: Result<(), CloseReason>,
     ) -> Result<(), CloseReason> {

@@ -28,8 +28,8 @@ use super::locks::attend::attend;
 use super::locks::call_context::{CallContext, text_start};
 use super::locks::owner::{Asked, LockOwner, Locks};
 use super::login::Authenticated;
+use super::observe::pending_row_update::PendingRowUpdate;
 use super::observe::report::SessionReport;
-use super::observe::unsettled::Unsettled;
 use super::observe::watch::{Purpose, Watch};
 use super::prepared::dispatch::prepared_command;
 use super::prepared::prepare::prepare_statement;
@@ -141,7 +141,7 @@ impl Session {
     async fn live(&mut self) -> CloseReason {
         let mut turn = Box::pin(self.ask_login()).await;
         loop {
-            if let Err(end) = self.outlive(turn).await {
+            if let Err(end) = self.survive_server_loss(turn).await {
                 return end;
             }
             turn = self.turn().await;
@@ -150,7 +150,7 @@ impl Session {
 
     async fn turn(&mut self) -> Result<(), CloseReason> {
         if self.phase.takes_commands() && self.locks.ledger_mut().is_to_read() {
-            self.phase = Phase::Settling(vec![Unsettled::unasked()]);
+            self.phase = Phase::Settling(vec![PendingRowUpdate::unasked()]);
         }
         if let Phase::Settling(unsettled) = &mut self.phase {
             let unsettled = std::mem::take(unsettled);
@@ -163,9 +163,9 @@ impl Session {
             Box::pin(self.answer()).await?;
             return self.process_inbox();
         }
-        if self.minds_switchover() {
+        if self.switchover_pending() {
             // Boxed, since it is seldom.
-            Box::pin(self.heed_switchover()).await?;
+            Box::pin(self.handle_switchover()).await?;
         }
         if self.locks.is_draining() && self.link.is_idle() && self.phase.takes_commands() {
             return Err(CloseReason::Drained);

@@ -3,7 +3,7 @@
 use tokio::time::Instant;
 
 use super::Session;
-use crate::frontend::link::arrival::Arrival;
+use crate::frontend::link::checkout::Checkout;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::attend::attend_or_interrupt;
 use crate::frontend::locks::call_context::text_start;
@@ -74,13 +74,13 @@ impl Session {
     async fn get_server(&mut self) -> Result<(), CloseReason> {
         match self.arrival().await? {
             None => self.refuse_command(&codes::interrupted()),
-            Some(Arrival::Here) => Ok(()),
-            Some(Arrival::TooLate) => {
+            Some(Checkout::Here) => Ok(()),
+            Some(Checkout::TooLate) => {
                 self.context.metrics.pool_timeouts.inc();
                 let wait = self.context.config.pooling.wait;
                 self.refuse_command(&codes::no_connection(wait))
             }
-            Some(Arrival::Refused(why)) => {
+            Some(Checkout::Refused(why)) => {
                 let backend = self.context.reach.writer().to_string();
                 self.refuse_command(&codes::unreachable(&backend, &why))
             }
@@ -89,7 +89,7 @@ impl Session {
 
     /// Gets a connection; `None`: the session was interrupted while it had none. On its way onto a connection it arrives there,
     /// or the server ends it.
-    async fn arrival(&mut self) -> Result<Option<Arrival>, CloseReason> {
+    async fn arrival(&mut self) -> Result<Option<Checkout>, CloseReason> {
         let Self { link, locks, context, .. } = self;
         let current = link.pooled().map(|pooled| pooled.current.clone());
         let has_none = || current.as_ref().is_none_or(|current| current.id().is_none());

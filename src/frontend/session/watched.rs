@@ -5,9 +5,9 @@ use crate::frontend::coexist::settle::{released, released_all, settle_rows};
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::pending::Finished;
 use crate::frontend::locks::owner::Locks;
-use crate::frontend::observe::need::Need;
+use crate::frontend::observe::pending_row_update::PendingRowUpdate;
+use crate::frontend::observe::row_update::RowUpdate;
 use crate::frontend::observe::run_end::RunEnd;
-use crate::frontend::observe::unsettled::Unsettled;
 use crate::frontend::prepared::cursor::stand_in_to_close;
 use crate::frontend::state::phase::Phase;
 use crate::protocol::packet;
@@ -22,7 +22,7 @@ impl Session {
                     let run = RunEnd::of(&mut seen, ending);
                     let need = self.watch.as_mut().and_then(|watch| watch.ended(*seen, ending));
                     if let Some((need, untold)) = need {
-                        self.follow(Unsettled { need, untold, held, sent, run });
+                        self.follow(PendingRowUpdate { need, untold, held, sent, run });
                     } else {
                         self.count(run);
                         if let Some(held) = held {
@@ -54,25 +54,30 @@ impl Session {
     }
 
     /// Does at once what a response means for the rows, or leaves it to [`Self::settle`].
-    fn follow(&mut self, mut unsettled: Unsettled) {
+    fn follow(&mut self, mut unsettled: PendingRowUpdate) {
         let nothing_held = self.locks.ledger().holds_nothing();
         let given = unsettled.held.is_none();
         match &unsettled.need {
-            Need::ReleaseAll => {
+            RowUpdate::ReleaseAll => {
                 released_all(&mut self.cx());
                 return self.count(unsettled.run);
             }
-            Need::Release(name) if released(&mut self.cx(), &name.key) => {
+            RowUpdate::Release(name) if released(&mut self.cx(), &name.key) => {
                 return self.count(unsettled.run);
             }
-            Need::Release(_) | Need::Read(_) | Need::Unknown if nothing_held && given => {
+            RowUpdate::Release(_) | RowUpdate::Read(_) | RowUpdate::Unknown
+                if nothing_held && given =>
+            {
                 return self.count(unsettled.run);
             }
             // Nothing of the answer can be changed any more.
-            Need::Look(..) if given => return self.count(unsettled.run),
+            RowUpdate::Look(..) if given => return self.count(unsettled.run),
             // It has another name, or only the server knows whether it is still held.
-            Need::Release(name) => unsettled.need = Need::Read(vec![name.clone()]),
-            Need::Claim(..) | Need::Read(_) | Need::Look(..) | Need::Unknown => {}
+            RowUpdate::Release(name) => unsettled.need = RowUpdate::Read(vec![name.clone()]),
+            RowUpdate::Claim(..)
+            | RowUpdate::Read(_)
+            | RowUpdate::Look(..)
+            | RowUpdate::Unknown => {}
         }
         match &mut self.phase {
             Phase::Settling(others) => others.push(unsettled),
@@ -81,7 +86,10 @@ impl Session {
     }
 
     /// Writes what responses mean for the rows, and lets the client have the ends of them.
-    pub(super) async fn settle(&mut self, unsettled: Vec<Unsettled>) -> Result<(), CloseReason> {
+    pub(super) async fn settle(
+        &mut self,
+        unsettled: Vec<PendingRowUpdate>,
+    ) -> Result<(), CloseReason> {
         for unsettled in unsettled {
             settle_rows(&mut self.cx(), unsettled).await?;
         }

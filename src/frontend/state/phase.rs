@@ -2,7 +2,7 @@
 
 use super::several::Several;
 use crate::frontend::link::input::Dropped;
-use crate::frontend::observe::unsettled::Unsettled;
+use crate::frontend::observe::pending_row_update::PendingRowUpdate;
 
 /// What a session is doing.
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ pub(crate) enum Phase {
     /// It runs the statements of a text, one after the other.
     Several(Box<Several>),
     /// Responses report locks, and the rows are to follow; the end of the last one is held back.
-    Settling(Vec<Unsettled>),
+    Settling(Vec<PendingRowUpdate>),
 }
 
 impl Phase {

@@ -134,7 +134,7 @@ impl Locks for ScriptedLocks {
         "home".into()
     }
 
-    fn told(&mut self) -> Task<'_, SessionEvent> {
+    fn next_event(&mut self) -> Task<'_, SessionEvent> {
         // Nothing is lost if it is dropped.
         Box::pin(async {
             match self.events.pop_front() {

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::super::server::{Server, Task};
 use crate::backend::pool::PoolKey;
-use crate::frontend::link::arrival::Arrival;
+use crate::frontend::link::checkout::Checkout;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::errand::{Errand, ErrandKind};
 use crate::frontend::link::pending::{Recipient, Skipped};
@@ -121,7 +121,7 @@ impl Server for ScriptedServer {
         None
     }
 
-    fn knows_better(&self, _: &[u8]) -> bool {
+    fn must_answer_itself(&self, _: &[u8]) -> bool {
         false
     }
 
@@ -139,12 +139,12 @@ impl Server for ScriptedServer {
 
     fn is_wanted(&mut self) {}
 
-    fn leave(&mut self) -> Errand<'_, ()> {
+    fn check_in(&mut self) -> Errand<'_, ()> {
         Errand::new(ErrandKind::GiveBack, async { Ok(()) })
     }
 
-    fn arrive<'a>(&'a mut self, _: &'a Context) -> Errand<'a, Arrival> {
-        Errand::new(ErrandKind::HandOver, async { Ok(Arrival::Here) })
+    fn check_out<'a>(&'a mut self, _: &'a Context) -> Errand<'a, Checkout> {
+        Errand::new(ErrandKind::HandOver, async { Ok(Checkout::Here) })
     }
 
     fn exchange<'a>(&'a mut self, packet: &'a [u8], _: Keep) -> Errand<'a, Reply> {

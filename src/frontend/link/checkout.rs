@@ -15,7 +15,7 @@ use crate::frontend::shared::context::Context;
 
 /// The result of a session's wish for a connection.
 #[derive(Debug)]
-pub(crate) enum Arrival {
+pub(crate) enum Checkout {
     /// It has one, with its state on it.
     Here,
     /// There was none in time.
@@ -31,7 +31,7 @@ const SILENT: &str = "the server answers on no connection";
 /// How often it is looked whether there is a writer.
 const LEAST_WAIT: Duration = Duration::from_millis(100);
 
-impl Arrival {
+impl Checkout {
     /// No connection was free in time, or no writer was known.
     fn too_late(context: &Context) -> Self {
         let waited = context.config.writer_wait;
@@ -42,9 +42,9 @@ impl Arrival {
 
 impl Link {
     /// Gets a connection with the session's state on it.
-    pub(super) async fn arrive(&mut self, context: &Context) -> Result<Arrival, CloseReason> {
+    pub(super) async fn arrive(&mut self, context: &Context) -> Result<Checkout, CloseReason> {
         if self.server.is_there() {
-            return Ok(Arrival::Here);
+            return Ok(Checkout::Here);
         }
         self.until_let_go(&context.switchover).await?;
         let began = Instant::now();
@@ -53,7 +53,7 @@ impl Link {
         let last = until.max(began + context.config.writer_wait);
         loop {
             let Some(lent) = self.turn(context, &mut until, last).await? else {
-                return Ok(Arrival::too_late(context));
+                return Ok(Checkout::too_late(context));
             };
             let mut backend = match lent {
                 Lent::Open(backend) => match self.take_over(*backend) {
@@ -62,15 +62,15 @@ impl Link {
                     None => continue,
                 },
                 Lent::New(permit) => {
-                    let Some(pooled) = &self.pooled else { return Ok(Arrival::TooLate) };
+                    let Some(pooled) = &self.pooled else { return Ok(Checkout::TooLate) };
                     let opening = pooled.opening(last);
                     match open_as(context, &opening, self.capabilities, permit).await {
                         Ok(backend) => backend,
-                        Err(why) => return Ok(Arrival::Refused(why)),
+                        Err(why) => return Ok(Checkout::Refused(why)),
                     }
                 }
             };
-            let Some(pooled) = &mut self.pooled else { return Ok(Arrival::TooLate) };
+            let Some(pooled) = &mut self.pooled else { return Ok(Checkout::TooLate) };
             let to = backend.to();
             pooled.current.set(backend.id(), backend.run(), Some(to.clone()));
             if to.is_left() {
@@ -84,11 +84,11 @@ impl Link {
             self.server.put(backend);
             match self.restore().await {
                 Ok(Restored::Done) => match self.until_held(last).await {
-                    Ok(true) => return Ok(Arrival::Here),
+                    Ok(true) => return Ok(Checkout::Here),
                     Ok(false) => {
                         self.lose_server();
                         let waited = context.config.writer_wait;
-                        return Ok(Arrival::Refused(format!(
+                        return Ok(Checkout::Refused(format!(
                             "for {waited:?} (writer_wait) {UNCOMPARED}"
                         )));
                     }
@@ -99,13 +99,13 @@ impl Link {
                 Ok(Restored::InAnotherSchema) => self.leave_for_good(),
                 Ok(Restored::Refused(why)) => {
                     self.lose_server();
-                    return Ok(Arrival::Refused(why));
+                    return Ok(Checkout::Refused(why));
                 }
                 Err(CloseReason::ServerGone) => {
                     self.lose_server();
                     // The next one may be as silent.
                     if Instant::now() >= last {
-                        return Ok(Arrival::Refused(SILENT.to_owned()));
+                        return Ok(Checkout::Refused(SILENT.to_owned()));
                     }
                 }
                 Err(end) => return Err(end),

@@ -30,9 +30,9 @@ pub struct LoginAccount {
     pub schema: Option<Box<[u8]>>,
 }
 
-/// What a session's place in the pool depends on beside its account.
+/// What a pooled session depends on beside its account.
 #[derive(Clone, Copy)]
-pub(crate) struct SeatedAt<'a> {
+pub(crate) struct LoginAt<'a> {
     /// What client and server speak.
     pub capabilities: Capabilities,
     pub flavour: Flavour,
@@ -43,8 +43,8 @@ pub(crate) struct SeatedAt<'a> {
     pub context: &'a Context,
 }
 
-/// A session's first connection and its place in the pool, if sessions share their connections.
-pub(crate) fn seated(
+/// The first connection of a session, which is the pool's, if sessions share their connections.
+pub(crate) fn logged_in(
     server: Backend,
     account: LoginAccount,
     current: &CurrentBackend,
@@ -57,22 +57,22 @@ pub(crate) fn seated(
     let (capabilities, tag) = (server.capabilities(), account.tag);
     let (flavour, version) = (server.flavour(), server.version());
     let schemaless = account.schema.is_none();
-    let at = SeatedAt { capabilities, flavour, version, current, events, context };
-    let pooled = pooled(account, shared, at);
+    let at = LoginAt { capabilities, flavour, version, current, events, context };
+    let pooled = session_of(account, shared, at);
     let key = Arc::clone(&pooled.key);
     let permit = shared.pool.adopt(&key);
     let server = server.shared(key, capabilities, schemaless, tag, permit);
     (server, Some(pooled))
 }
 
-/// The place of a session that has no connection yet.
-pub(crate) fn unseated(account: LoginAccount, at: SeatedAt<'_>) -> Option<PooledSession> {
+/// A session that has no connection yet.
+pub(crate) fn without_connection(account: LoginAccount, at: LoginAt<'_>) -> Option<PooledSession> {
     let shared = at.context.shared.as_ref()?;
-    Some(pooled(account, shared, at))
+    Some(session_of(account, shared, at))
 }
 
-fn pooled(account: LoginAccount, shared: &Shared, at: SeatedAt<'_>) -> PooledSession {
-    let SeatedAt { capabilities, flavour, version, current, events, context } = at;
+fn session_of(account: LoginAccount, shared: &Shared, at: LoginAt<'_>) -> PooledSession {
+    let LoginAt { capabilities, flavour, version, current, events, context } = at;
     let Shared { pool, secrets, programs, audits, .. } = shared;
     let LoginAccount { user, tls, collation, schema, .. } = account;
     let events = events.clone();

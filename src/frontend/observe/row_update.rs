@@ -8,7 +8,7 @@ use crate::sql::report::call_names::{Alone, Uses};
 
 /// What has to be done about rows after a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Need {
+pub(crate) enum RowUpdate {
     /// The server granted this lock, or may have: the claim of the row finds out.
     Claim(Name, Timeout),
     /// The server released this lock once, if the session held it.
@@ -34,7 +34,7 @@ pub(crate) struct UntoldStatement {
 }
 
 /// Such a statement, if it is one.
-pub(crate) type Untold = Option<UntoldStatement>;
+pub(crate) type UnknownLocks = Option<UntoldStatement>;
 
 /// What the response to a run of a statement means. `names`: the locks that its calls name, as far as the
 /// text and the values tell; `timeout`: how long the first of them was ready to wait.
@@ -43,11 +43,12 @@ pub(crate) fn need(
     names: Vec<Option<Name>>,
     timeout: Timeout,
     outcome: Outcome,
-) -> Option<Need> {
+) -> Option<RowUpdate> {
     let changes = |f: Function| !matches!(f, Function::IsFreeLock | Function::IsUsedLock);
-    let read = |names: Vec<Option<Name>>| Some(Need::Read(names.into_iter().flatten().collect()));
+    let read =
+        |names: Vec<Option<Name>>| Some(RowUpdate::Read(names.into_iter().flatten().collect()));
     if uses.calls.is_empty() {
-        return Some(Need::Unknown);
+        return Some(RowUpdate::Unknown);
     }
     let unchanged = !uses.calls.iter().any(|call| changes(call.function));
     let (Some(alone), [call]) = (uses.alone, uses.calls.as_slice()) else {
@@ -59,18 +60,20 @@ pub(crate) fn need(
             _ => outcome != Outcome::Error && alone == Alone::Row,
         };
         let name = names.into_iter().next()?;
-        return name.filter(|_| asks).map(|name| Need::Look(call.function, name));
+        return name.filter(|_| asks).map(|name| RowUpdate::Look(call.function, name));
     }
     match (call.function, outcome) {
         // It may have failed after the call.
         (_, Outcome::Error) => read(names),
         (Function::GetLock | Function::ReleaseLock, Outcome::Zero | Outcome::Null) => None,
-        (Function::ReleaseAllLocks, _) => Some(Need::ReleaseAll),
+        (Function::ReleaseAllLocks, _) => Some(RowUpdate::ReleaseAll),
         (function, _) if outcome == Outcome::One || alone == Alone::Untold => {
             match names.into_iter().next()? {
-                Some(name) if function == Function::GetLock => Some(Need::Claim(name, timeout)),
-                Some(name) => Some(Need::Release(name)),
-                None => Some(Need::Read(Vec::new())),
+                Some(name) if function == Function::GetLock => {
+                    Some(RowUpdate::Claim(name, timeout))
+                }
+                Some(name) => Some(RowUpdate::Release(name)),
+                None => Some(RowUpdate::Read(Vec::new())),
             }
         }
         _ => read(names),
@@ -88,8 +91,8 @@ mod tests {
     #[test]
     fn a_response_that_shows_the_value_is_followed_and_any_other_makes_the_locks_be_read() {
         let a = || plain(b"a", Flavour::MySql);
-        let read = || Some(Need::Read(a().into_iter().collect()));
-        let claim = || a().map(|name| Need::Claim(name, Timeout::Once));
+        let read = || Some(RowUpdate::Read(a().into_iter().collect()));
+        let claim = || a().map(|name| RowUpdate::Claim(name, Timeout::Once));
         for (sql, outcome, needed) in [
             ("SELECT GET_LOCK('a', 1)", Outcome::One, claim()),
             ("SELECT GET_LOCK('a', 1)", Outcome::Zero, None),
@@ -97,33 +100,33 @@ mod tests {
             ("SELECT GET_LOCK('a', 1)", Outcome::Error, read()),
             ("SELECT GET_LOCK('a', 1)", Outcome::Untold, read()),
             ("DO GET_LOCK('a', 1)", Outcome::Untold, claim()),
-            ("SELECT RELEASE_LOCK('a')", Outcome::One, a().map(Need::Release)),
+            ("SELECT RELEASE_LOCK('a')", Outcome::One, a().map(RowUpdate::Release)),
             ("SELECT RELEASE_LOCK('a')", Outcome::Zero, None),
-            ("DO RELEASE_LOCK('a')", Outcome::Untold, a().map(Need::Release)),
+            ("DO RELEASE_LOCK('a')", Outcome::Untold, a().map(RowUpdate::Release)),
             ("DO RELEASE_LOCK('a')", Outcome::Error, read()),
-            ("SELECT RELEASE_ALL_LOCKS()", Outcome::One, Some(Need::ReleaseAll)),
-            ("SELECT RELEASE_ALL_LOCKS()", Outcome::Zero, Some(Need::ReleaseAll)),
-            ("DO RELEASE_ALL_LOCKS()", Outcome::Untold, Some(Need::ReleaseAll)),
+            ("SELECT RELEASE_ALL_LOCKS()", Outcome::One, Some(RowUpdate::ReleaseAll)),
+            ("SELECT RELEASE_ALL_LOCKS()", Outcome::Zero, Some(RowUpdate::ReleaseAll)),
+            ("DO RELEASE_ALL_LOCKS()", Outcome::Untold, Some(RowUpdate::ReleaseAll)),
             (
                 "SELECT IS_FREE_LOCK('a')",
                 Outcome::One,
-                a().map(|a| Need::Look(Function::IsFreeLock, a)),
+                a().map(|a| RowUpdate::Look(Function::IsFreeLock, a)),
             ),
             ("SELECT IS_FREE_LOCK('a')", Outcome::Zero, None),
             (
                 "SELECT IS_USED_LOCK('a')",
                 Outcome::Null,
-                a().map(|a| Need::Look(Function::IsUsedLock, a)),
+                a().map(|a| RowUpdate::Look(Function::IsUsedLock, a)),
             ),
             (
                 "SELECT IS_USED_LOCK('a')",
                 Outcome::Untold,
-                a().map(|a| Need::Look(Function::IsUsedLock, a)),
+                a().map(|a| RowUpdate::Look(Function::IsUsedLock, a)),
             ),
             ("SELECT IS_USED_LOCK('a')", Outcome::Error, None),
             ("SELECT 1, IS_USED_LOCK('a')", Outcome::Untold, None),
             ("SELECT GET_LOCK('a', 1), 2", Outcome::Untold, read()),
-            ("CALL p()", Outcome::Untold, Some(Need::Unknown)),
+            ("CALL p()", Outcome::Untold, Some(RowUpdate::Unknown)),
         ] {
             let uses = uses(sql.as_bytes(), Dialect::of(Flavour::MySql));
             let names = uses.calls.iter().map(|_| a()).collect();
@@ -136,7 +139,7 @@ mod tests {
         for sql in ["SELECT GET_LOCK(CONCAT('a'), 1)", "SELECT RELEASE_LOCK(@a)"] {
             let uses = uses(sql.as_bytes(), Dialect::of(Flavour::MySql));
             let needed = need(&uses, vec![None], Timeout::Once, Outcome::One);
-            assert_eq!(needed, Some(Need::Read(Vec::new())));
+            assert_eq!(needed, Some(RowUpdate::Read(Vec::new())));
         }
     }
 }

@@ -3,15 +3,15 @@
 use std::time::Instant;
 
 use super::held_back::HeldBack;
-use super::need::{Need, Untold};
+use super::row_update::{RowUpdate, UnknownLocks};
 use super::run_end::RunEnd;
 
 /// A response that ended, and what has to be done before the client gets its end.
 #[derive(Debug)]
-pub(crate) struct Unsettled {
-    pub need: Need,
+pub(crate) struct PendingRowUpdate {
+    pub need: RowUpdate,
     /// Of a statement whose locks only the server may know.
-    pub untold: Untold,
+    pub untold: UnknownLocks,
     /// What is held back of it.
     pub held: Option<HeldBack>,
     /// When its command was sent, if no other was under way.
@@ -20,9 +20,9 @@ pub(crate) struct Unsettled {
     pub run: Option<RunEnd>,
 }
 
-impl Unsettled {
+impl PendingRowUpdate {
     /// The locks of a session are to be read although it has asked nothing.
     pub(crate) fn unasked() -> Self {
-        Self { need: Need::Unknown, untold: None, held: None, sent: None, run: None }
+        Self { need: RowUpdate::Unknown, untold: None, held: None, sent: None, run: None }
     }
 }
