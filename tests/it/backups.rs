@@ -120,7 +120,7 @@ fn dump_of_all_tables(server: &Server) -> GoOn {
     })
 }
 
-fn disturbs_nobody(server: &Server, begin: impl FnOnce(&Server) -> GoOn) {
+fn disturbs_nobody(server: &Server, backup: impl FnOnce(&Server) -> GoOn) {
     let (own, url, schema) = start(server);
     let [one, two] = [0, 1].map(|_| proxy(&url, &schema, &COEXIST));
     let known = || one.metric("lockstead_live_peers") >= 1.0;
@@ -132,7 +132,7 @@ fn disturbs_nobody(server: &Server, begin: impl FnOnce(&Server) -> GoOn) {
     // One that was too slow at its start has taken itself over.
     let takeovers = || [&one, &two].map(|proxy| proxy.metric("lockstead_takeovers_total"));
     let before = takeovers();
-    let go_on = begin(&own.server);
+    let go_on = backup(&own.server);
     let began = Instant::now();
     let mut turns = 0;
     while began.elapsed() < THREE_LEASES || turns < 3 {
