@@ -14,14 +14,12 @@ use crate::frontend::shared::context::Context;
 /// says its last words, well within that.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Events that the session looks at when the errand is over, if it goes on then.
-const FOR_LATER: [SessionEvent; 5] = [
-    SessionEvent::Kill,
-    SessionEvent::Interrupt,
-    SessionEvent::GiveBack,
-    SessionEvent::WriterChanged,
-    SessionEvent::SwitchoverChanged,
-];
+/// Whether the session looks at an event when the errand is over, if it goes on then. Whether its client is still there, it
+/// cannot tell now.
+fn is_for_later(event: SessionEvent) -> bool {
+    use SessionEvent::{GiveBack, Interrupt, Kill, Look, SwitchoverChanged, WriterChanged};
+    matches!(event, Kill | Interrupt | GiveBack | WriterChanged | SwitchoverChanged | Look(_))
+}
 
 /// Carries out an errand, unless an event ends the session.
 pub(crate) async fn attend<T>(
@@ -57,13 +55,15 @@ pub(crate) async fn attend_or_interrupt<T>(
         if event == SessionEvent::Interrupt && idles() {
             return Ok(None);
         }
-        later.extend(FOR_LATER.contains(&event).then_some(event));
+        if let SessionEvent::Look(question) = event
+            && idles()
+        {
+            locks.present(question);
+            continue;
+        }
+        later.extend(is_for_later(event).then_some(event));
         let reason = match locks.hear(event) {
-            Ok(Asked::Nothing | Asked::GiveBack) => continue,
-            Ok(Asked::Look(question)) => {
-                locks.present(question);
-                continue;
-            }
+            Ok(Asked::Nothing | Asked::GiveBack | Asked::Look(_)) => continue,
             Ok(Asked::End) => CloseReason::Killed,
             Err(CloseReason::Left) => CloseReason::Left,
             Err(reason) => break reason,
@@ -136,10 +136,11 @@ mod tests {
 
     #[test]
     fn events_that_can_wait_come_again() {
-        let events = [SessionEvent::GiveBack, SessionEvent::Interrupt, SessionEvent::Drain];
+        let later = [SessionEvent::GiveBack, SessionEvent::Interrupt, SessionEvent::Look(7)];
+        let events = [&later[..], &[SessionEvent::Drain]].concat();
         let (result, again, cut) = attended(50, &events, false);
         assert!(matches!(result, Ok(Some(()))));
-        assert_eq!((again, cut), (events[..2].to_vec(), 0));
+        assert_eq!((again, cut), (later.to_vec(), 0));
     }
 
     #[test]
