@@ -58,6 +58,15 @@ sql_apart='protocol_compression_algorithms|restart|shutdown|wait_until_(dis)?con
 # counters of its session, which are the connection's.
 sql_apart_pooled='count_sessions|(show|flush)( +(local|session))? +status|session_status|query_cache'
 
+# sql_with_includes DATA FILE: what is in it, and in the files that it names.
+sql_with_includes() {
+  local included
+  cat "$2"
+  grep -aoE '^(-- *)?source +[^ ;]+' "$2" | sed 's/.* //' | while read -r included; do
+    cat "$1/$included" 2>/dev/null || true
+  done
+}
+
 sql_cases() {
   local data files file name
   sql_data "$1"
@@ -67,7 +76,7 @@ sql_cases() {
     [[ $name != *big* ]] || continue
     [ -z "$(compgen -G "$files/$name*.opt" || compgen -G "$files/$name*.cnf")" ] || continue
     ! grep -qaE "$sql_apart" "$file" || continue
-    [ "${3:-}" != pooled ] || ! grep -qaiE "$sql_apart_pooled" "$file" || continue
+    [ "${3:-}" != pooled ] || ! sql_with_includes "$data" "$file" | grep -qaiE "$sql_apart_pooled" || continue
     printf '%s\n' "$name"
   done
 }
