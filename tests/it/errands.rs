@@ -122,8 +122,13 @@ impl Stage {
         for session in &mut *sessions {
             say(session);
         }
-        let all = format!("all of them wait for {:?}", String::from_utf8_lossy(bytes));
-        eventually(&all, || (self.way.stalled() >= sessions.len()).then_some(()));
+        self.until_silent(sessions.len());
+    }
+
+    /// Waits until so many have sent it. Of sessions that share connections, the others may still want one: in vain.
+    fn until_silent(&self, count: usize) {
+        let count = if self.shares { 1 } else { count };
+        eventually("they wait", || (self.way.stalled() >= count).then_some(()));
     }
 
     fn kill(&self, id: u64) {
@@ -201,7 +206,7 @@ fn in_a_wait(stage: &Stage) -> Vec<Session> {
     }
     if stage.shares {
         stage.way.stall_at(SIGN_OF_LIFE);
-        eventually("they give signs of life", || (stage.way.stalled() >= TOGETHER).then_some(()));
+        stage.until_silent(TOGETHER);
     } else {
         let shown = || stage.proxy.metric("lockstead_gates") > 1.5;
         eventually("the server sees them wait", || shown().then_some(()));
@@ -249,7 +254,7 @@ fn on_a_way_from_a_connection(stage: &Stage) -> Vec<Session> {
         other.send("BEGIN");
         others.push(other);
     }
-    eventually("both are asked", || (stage.way.stalled() >= TOGETHER).then_some(()));
+    stage.until_silent(TOGETHER);
     sessions.extend(others);
     sessions
 }
@@ -272,7 +277,7 @@ fn before_an_execution(stage: &Stage) -> Vec<Session> {
     for (session, id) in sessions.iter_mut().zip(ids) {
         session.client.send_execute(id, &Execute::default());
     }
-    eventually("both are prepared", || (stage.way.stalled() >= TOGETHER).then_some(()));
+    stage.until_silent(TOGETHER);
     sessions
 }
 
@@ -292,7 +297,7 @@ fn after_a_login(stage: &Stage) -> Vec<Session> {
     let account = stage_account(&stage.server);
     stage.way.stall_at(b"CURRENT_ROLE()");
     let session = Session::of(stage.proxy.port, &account);
-    eventually("it is asked", || (stage.way.stalled() >= 1).then_some(()));
+    stage.until_silent(1);
     stage.server.root().run(&format!("DROP USER {}", account.user));
     vec![session]
 }
