@@ -5,7 +5,7 @@ use prometheus::{IntCounterVec, Registry};
 use super::register::counter_vec;
 
 /// Metrics that are shown besides those of observing. The rest is about a lease, lock tables and shared connections.
-const SHOWN: [&str; 27] = [
+const SHOWN: [&str; 28] = [
     "lockstead_build_info",
     "lockstead_certificate_end_seconds",
     "lockstead_server_info",
@@ -33,6 +33,7 @@ const SHOWN: [&str; 27] = [
     "lockstead_logins_total",
     "lockstead_protocol_errors_total",
     "lockstead_panics_total",
+    "lockstead_errands_cut_total",
 ];
 
 /// Counters of what is observed.

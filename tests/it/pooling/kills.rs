@@ -1,6 +1,10 @@
 //! KILL of sessions that share their connections, by the ids that their clients know.
 
+use serde_json::Value;
+
 use super::ground::{Ground, Tenant, teach, until_queued, until_waiting};
+use crate::admin::Folder;
+use crate::launch::run;
 use crate::script::Server;
 use crate::session::{Session, account};
 use crate::stage::{eventually, on_both};
@@ -21,6 +25,7 @@ on_both! {
     a_kill_by_a_parameter_takes_the_server_s_ids
     a_kill_of_itself_ends_the_session_as_on_the_server
     com_process_kill_takes_a_session_s_id_where_the_server_knows_the_command
+    a_hold_that_ends_by_kill_says_so
 }
 
 const COM_PROCESS_KILL: u8 = 0x0c;
@@ -47,6 +52,22 @@ fn a_kill_ends_a_session_without_a_connection(server: &Server) {
     until_free(&mut killer, "k");
     let again = killer.client.query(format!("KILL {}", victim.id()).as_bytes());
     assert_eq!(error(&again), (1094, format!("Unknown thread id: {}", victim.id())));
+}
+
+fn a_hold_that_ends_by_kill_says_so(server: &Server) {
+    let folder = Folder::new();
+    let admin = format!("unix:{}", folder.socket().display());
+    let ground = Ground::new(server, 1, &["--idle-keep", "50ms", "--admin", &admin]);
+    let (mut victim, mut killer) = (ground.session(), ground.session());
+    victim.lock("k");
+    ground.until_all_have_left();
+    killer.run(&format!("KILL {}", victim.id()));
+    let how = eventually("the hold is over", || {
+        let output = run(&["history", "--json", "--admin", &admin]);
+        let rows: Value = serde_json::from_slice(&output.stdout).ok()?;
+        rows.get(0).map(|row| row["ended_by"].clone())
+    });
+    assert_eq!(how, "killed");
 }
 
 fn a_kill_ends_a_session_that_does_nothing_with_its_connection(server: &Server) {

@@ -37,8 +37,11 @@ a: DO 1
 a: SELECT DATABASE() = 'x_$N', @@character_set_database, @v
 = 1 | utf32 | kept
 a: PREPARE s FROM 'SELECT ? + 1'
+a: EXECUTE s USING @v
+a: DO 1
 a: EXECUTE s USING @@sql_select_limit
-= ERR 1064/42000
+[mysql] = ERR 1064/42000
+[mariadb] = 8
 a: USE $DB
 a: DO 1
 a: SELECT DATABASE() = '$DB', RELEASE_LOCK('$N.w')
