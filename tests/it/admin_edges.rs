@@ -132,7 +132,11 @@ fn a_cut_report_says_so_and_counts_are_whole(server: &Server) {
     let note = String::from_utf8_lossy(&said.stderr).into_owned();
     assert!(note.contains("only the first 10000"), "{note}");
     let rows: Vec<serde_json::Value> = serde_json::from_slice(&said.stdout).expect("JSON");
-    assert_eq!(rows.len(), 10_000);
+    // Beside those that other tests have taken at the server itself.
+    let of_rows = |row: &&serde_json::Value| {
+        row["name"].as_str().is_some_and(|name| name.starts_with('z') || name == "a lock")
+    };
+    assert_eq!(rows.iter().filter(of_rows).count(), 10_000);
     let (out, _) = desk.client("mysql", "SHOW LOCKS; SHOW WARNINGS; SHOW LEASE; SHOW WARNINGS");
     assert_eq!(out.matches("Note\t1105\tonly the first 10000").count(), 1);
     let said = desk.ask(&["locks", "--like", "a lock"]);

@@ -2,12 +2,13 @@
 
 use std::process::Output;
 
+use lockstead_support::launch::lasting_port;
 use serde_json::Value;
 
 use crate::cli::{Person, install, least_rights, text};
 use crate::launch::{program, run};
 use crate::own_server::{OwnServer, flavour_of};
-use crate::proxy::{free_port, fresh_schema};
+use crate::proxy::fresh_schema;
 use crate::script::{Flavour, Server};
 use crate::stage::{Database, eventually, on_both};
 
@@ -300,7 +301,8 @@ fn a_sound_server_has_no_problem_and_each_unsafe_setting_is_one(shared: &Server)
 
 #[test]
 fn a_replication_group_is_told_by_its_mode() {
-    let local = format!("--loose-group-replication-local-address=127.0.0.1:{}", free_port());
+    // One that no connection of another test has when the member begins to listen there.
+    let local = format!("--loose-group-replication-local-address=127.0.0.1:{}", lasting_port());
     let own = OwnServer::start(
         Flavour::MySql,
         &[
