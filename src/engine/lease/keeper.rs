@@ -46,6 +46,8 @@ pub(in crate::engine) struct Keeper {
     fresh: bool,
     /// Whether the server's own locks are taken beside the rows.
     native: bool,
+    /// Whether the server had replicas, or was one, or a member of a cluster, when the proxy joined.
+    had_peers: bool,
     /// Whether locks outlive a run of the server.
     outlives: bool,
     /// Whether the next epoch is opened when another server is the primary.
@@ -92,6 +94,7 @@ impl Keeper {
             addr,
             fresh,
             native,
+            had_peers: true,
             outlives,
             reclaims,
             terms,

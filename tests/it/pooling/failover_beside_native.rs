@@ -8,7 +8,7 @@ use super::ground::teach;
 use crate::own_server::flavour_of;
 use crate::replicas::{detach, promote};
 use crate::script::Server;
-use crate::stage::on_both;
+use crate::stage::{eventually, on_both};
 use crate::witnesses::has_it;
 use crate::writers::set_writable;
 
@@ -47,6 +47,14 @@ fn a_lock_is_not_granted_while_its_session_may_live_at_the_former_primary(server
     // The next primary never gets the row of the other one.
     detach(&ground.second.server);
     holder.lock("k");
+    // The former primary has no replica any more, as far as it shows.
+    let mut root = ground.first.server.root();
+    let processes = root.processes();
+    let dumps = format!("SELECT id FROM {processes} WHERE command LIKE 'Binlog Dump%'");
+    for id in root.column(&dumps) {
+        root.run(&format!("KILL {id}"));
+    }
+    eventually("its replica is gone", || root.column(&dumps).is_empty().then_some(()));
     set_writable(&ground.first.server, flavour_of(server), false);
     promote(&ground.second.server);
     // The other proxy stays.

@@ -33,7 +33,8 @@ impl Keeper {
             }
         }
         let quiet = others.iter().all(|row| row.state == ProxyState::Clean || over(row));
-        let alone = quiet && !conn.has_peers().await.unwrap_or(true);
+        self.had_peers = conn.has_peers().await.unwrap_or(true);
+        let alone = quiet && !self.had_peers;
         let row = ProxyRow {
             // Ids of sessions tell the proxies apart.
             id: ProxyId::random_beside(others.iter().map(|row| row.id)),

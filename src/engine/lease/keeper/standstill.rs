@@ -65,8 +65,8 @@ impl Keeper {
         }
         let sent = clock::now();
         let read = conn.read_standstill(&schema).await?;
-        // A read-only server may be a former primary.
-        if read.read_only && (!alone || conn.has_peers().await?) {
+        // A read-only server may be a former primary, also one that its replicas have left meanwhile.
+        if read.read_only && (!alone || self.had_peers || conn.has_peers().await?) {
             return Ok(None);
         }
         let why = match conn.read_lock_holder().await? {
