@@ -46,7 +46,7 @@ pub(in crate::engine) struct Keeper {
     fresh: bool,
     /// Whether the server's own locks are taken beside the rows.
     native: bool,
-    /// Whether the server had replicas, or was one, or a member of a cluster, when the proxy joined.
+    /// Whether the server had replicas, or was one, or a member of a cluster, at a time since the proxy joined.
     had_peers: bool,
     /// Whether locks outlive a run of the server.
     outlives: bool,
@@ -132,7 +132,10 @@ impl Keeper {
             });
             let failed = self.server.heard(&beat);
             match &beat {
-                Ok(()) => self.note_written(),
+                Ok(()) => {
+                    self.note_written();
+                    self.look_for_peers().await;
+                }
                 Err(e) => self.read_instead(e).await,
             }
             self.stop_if_due();

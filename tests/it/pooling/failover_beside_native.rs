@@ -44,6 +44,10 @@ fn a_lock_is_not_granted_while_its_session_may_live_at_the_former_primary(server
     let mut holder = ground.session(0);
     holder.lock("before");
     ground.until_alike();
+    // The proxy has seen the replica: it looks for one at each renewal.
+    let renewals = || ground.proxies[0].metric("lockstead_lease_renewal_seconds_count");
+    let before = renewals();
+    eventually("two renewals", || (renewals() >= before + 2.0).then_some(()));
     // The next primary never gets the row of the other one.
     detach(&ground.second.server);
     holder.lock("k");

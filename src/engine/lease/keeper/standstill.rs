@@ -21,6 +21,19 @@ impl Keeper {
         }
     }
 
+    /// Notices the first replica of the server. It is asked again at each renewal, until there is one.
+    pub(super) async fn look_for_peers(&mut self) {
+        if self.had_peers {
+            return;
+        }
+        let reader = &mut self.reader;
+        let look = async { reader.get().await?.has_peers().await };
+        match timeout(self.terms.ttl / 8, look).await {
+            Ok(found) => self.had_peers = found.unwrap_or(true),
+            Err(_) => self.reader.drop_connection(),
+        }
+    }
+
     /// The lease was not renewed, by this error. A reading says what still holds.
     pub(super) async fn read_instead(&mut self, error: &StoreError) {
         let elsewhere = self.lease.obstacle().is_some();
