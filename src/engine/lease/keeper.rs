@@ -132,14 +132,14 @@ impl Keeper {
             });
             let failed = self.server.heard(&beat);
             match &beat {
-                Ok(()) => {
-                    self.note_written();
-                    self.look_for_peers().await;
-                }
+                Ok(()) => self.note_written(),
                 Err(e) => self.read_instead(e).await,
             }
             self.stop_if_due();
             self.show();
+            if beat.is_ok() {
+                self.look_for_peers().await;
+            }
             let pause = match &self.incarnation {
                 Some(_) if failed => self.terms.heartbeat() / 4,
                 // Other proxies are soon seen alive.
