@@ -26,11 +26,12 @@ impl Keeper {
         if self.had_peers {
             return;
         }
-        let reader = &mut self.reader;
-        let look = async { reader.get().await?.has_peers().await };
+        // By the connection that has just renewed the lease.
+        let link = &mut self.link;
+        let look = async { link.get_any().await?.has_peers().await };
         match timeout(self.terms.ttl / 8, look).await {
-            Ok(found) => self.had_peers = found.unwrap_or(true),
-            Err(_) => self.reader.drop_connection(),
+            Ok(Ok(found)) => self.had_peers = found,
+            Ok(Err(_)) | Err(_) => self.link.drop_connection(),
         }
     }
 
