@@ -1,7 +1,7 @@
 //! The client side: accepting, logging in, relaying, answering lock calls, ending.
 //!
 //! Its floors, the lowest first: what sessions share, the observer, the state of pooled sessions, the legs of a session, its
-//! state, lock calls, mode coexist, statements with calls in them, prepared statements, the decision about a
+//! moves from one connection to another, its state, lock calls, mode coexist, statements with calls in them, prepared statements, the decision about a
 //! command, the login, the session, the listener. A file imports from its own floor and those
 //! below.
 
@@ -13,6 +13,8 @@ mod dispatch;
 mod link;
 mod locks;
 pub mod login;
+#[deny(clippy::indexing_slicing, clippy::string_slice)]
+mod moves;
 mod observe;
 mod pooling;
 mod prepared;

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Findings, Source, sources};
 
 /// The floors of src/frontend, lowest first: folders there.
-const FRONTEND: [&str; 13] = [
+const FRONTEND: [&str; 14] = [
     "shared",
     "observe",
     "pooling",
     "link",
+    "moves",
     "state",
     "locks",
     "coexist",
@@ -25,7 +26,7 @@ const FRONTEND: [&str; 13] = [
 /// errand, so that no session is deaf.
 const LOOPS: [&str; 9] = [
     "coexist/claim.rs",
-    "link/exchange.rs",
+    "link/asker.rs",
     "locks/attend.rs",
     "locks/call_context.rs",
     "locks/operations.rs",

@@ -164,7 +164,7 @@ async fn until_claimed(
             }
             event = cx.server.next(Interest::Ahead) => hear(cx, event?)?,
             _ = signs.tick() => {
-                if cx.server.owes_nothing() {
+                if cx.server.owed().is_nothing() {
                     cx.server.send_hidden(&packet::ping())?;
                 }
             }

@@ -88,7 +88,7 @@ pub(crate) async fn settle_rows(
         Row::Unproven if granted => return Err(CloseReason::ServerGone),
         Row::Kept | Row::Unproven => bytes,
         Row::NotFree if whole => {
-            cx.server.skipped().answered(false);
+            cx.server.owed_mut().skipped().answered(false);
             with_zero(&bytes)
         }
         Row::NotFree => error_instead(&bytes, &codes::held_in_rows()),
@@ -100,7 +100,7 @@ pub(crate) async fn settle_rows(
 
 /// Whether the proxy shuts down, and ends the session after this answer: it would lose the lock at once.
 fn is_about_to_end(cx: &CallContext<'_>) -> bool {
-    cx.locks.is_draining() && !cx.server.status().has(Status::IN_TRANS)
+    cx.locks.is_draining() && !cx.server.status().flags().has(Status::IN_TRANS)
 }
 
 /// Makes the rows say what a response says.
@@ -476,7 +476,7 @@ mod tests {
             let mut stage = Stage::new(Flavour::MySql);
             stage.grants(5);
             stage.locks.draining = true;
-            stage.server.status = Status(u16::from(in_transaction) * Status::IN_TRANS);
+            stage.server.say(u16::from(in_transaction) * Status::IN_TRANS);
             match claims(&mut stage, b'1') {
                 Ok(()) => assert!(in_transaction && stage.server.client == response(b'1')),
                 Err(end) => assert!(!in_transaction && matches!(end, CloseReason::Drained)),

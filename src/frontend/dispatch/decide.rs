@@ -79,12 +79,15 @@ impl<'a> Head<'a> {
 impl Dispatch for Dispatcher<'_> {
     fn command(&mut self, link: &mut Link, bytes: &[u8]) -> Result<CommandAction, CloseReason> {
         let switchover = self.context.switchover.number();
-        if switchover != 0 && !link.in_transaction() && !quits(bytes) && link.keep_back(switchover)
+        if switchover != 0
+            && !link.status().in_transaction()
+            && !quits(bytes)
+            && link.held_mut().keep_back(switchover)
         {
             // It would begin something.
             return Ok(CommandAction::Incomplete);
         }
-        link.let_go();
+        link.held_mut().let_go();
         mutants::fail_at(bytes);
         if let Some(watch) = self.watch {
             return decide_watched(watch, self.view, link, bytes);
@@ -99,8 +102,8 @@ impl Dispatch for Dispatcher<'_> {
             return Ok(CommandAction::Incomplete);
         };
         let head = Head { bytes, command: Command(byte), size: HEADER + frame.len };
-        link.mark_busy();
-        if link.is_shared()
+        link.pooled().mark_busy();
+        if link.pooled().is_shared()
             && head.command.is_for_statement()
             && let Some(action) = decide_elsewhere(link, head.bytes, frame.len)
         {
@@ -110,7 +113,7 @@ impl Dispatch for Dispatcher<'_> {
             Command::QUERY | Command::STMT_PREPARE => Ok(self.text(link, &head)),
             // MariaDB reads the rest of its id from a packet before it: it might be another session's.
             command
-                if link.is_shared()
+                if link.pooled().is_shared()
                     && command.is_cut(frame.len)
                     && link.flavour() == Flavour::MariaDb =>
             {
@@ -130,7 +133,7 @@ impl Dispatch for Dispatcher<'_> {
             {
                 self.prepared(link, &head)
             }
-            Command::PROCESS_KILL if link.is_shared() => Ok(park(&head)),
+            Command::PROCESS_KILL if link.pooled().is_shared() => Ok(park(&head)),
             Command::QUIT => self.quit(link),
             // The server refuses any other length.
             Command::SET_OPTION if frame.len == 3 => {
@@ -138,7 +141,7 @@ impl Dispatch for Dispatcher<'_> {
                     return Ok(CommandAction::Incomplete);
                 }
                 self.view.set_option(&head.payload()[1..]);
-                link.note_several(self.view.several());
+                link.pooled_mut().note_several(self.view.several());
                 Ok(CommandAction::Forward(None))
             }
             _ => Ok(CommandAction::Forward(None)),
@@ -150,7 +153,7 @@ impl Dispatch for Dispatcher<'_> {
             self.statements.another_is_prepared();
         }
         self.context.commands[usize::from(command.0)].inc();
-        let alone = link.owes_nothing();
+        let alone = link.owed().is_nothing();
         let seen = self.watch.as_mut().and_then(|watch| {
             watch.begin(alone, &self.context.seen.waits, || self.identity.waiter())
         });
@@ -165,7 +168,7 @@ impl Dispatch for Dispatcher<'_> {
         }
         let native = runs_uncovered(self.context);
         let decision = if native { Decision::Native } else { Decision::Refused };
-        let dialect = self.view.dialect(link.status());
+        let dialect = self.view.dialect(link.status().flags());
         let (what, error) = unsupported::refusal(self.context, what, codes::unsupported);
         // Its text is long gone.
         note_uncovered(self.context, self.identity, dialect, what, b"", decision);
@@ -211,7 +214,7 @@ impl Dispatcher<'_> {
         };
         let text = &payload[text_at..];
         let query = head.command == Command::QUERY;
-        link.note_text(text, self.view.dialect(link.status()), true, query);
+        link.note_text(text, self.view.dialect(link.status().flags()), true, query);
         let found = scan(text);
         if found.setting {
             self.view.note_setting(text, !query);
@@ -219,9 +222,9 @@ impl Dispatcher<'_> {
         // A text under a statement id is no PREPARE in SQL, but a block in it may have an EXECUTE.
         let names = (query || has_named) && may_be_named(text, has_named);
         let asks = if query {
-            link.must_answer_itself(text)
+            link.pooled().must_answer_itself(text)
         } else {
-            link.is_shared() && (names_connection(text) || Kill::read(text).is_some())
+            link.pooled().is_shared() && (names_connection(text) || Kill::read(text).is_some())
         };
         let parks = found.call || names || asks || self.commits(link, text, query);
         if parks { CommandAction::Park } else { CommandAction::Forward(None) }
@@ -230,7 +233,7 @@ impl Dispatcher<'_> {
     /// One that is too long to be held back.
     fn long_text(&self, link: &mut Link, head: &Head<'_>, text_at: Option<usize>) -> CommandAction {
         let query = head.command == Command::QUERY;
-        let dialect = self.view.dialect(link.status());
+        let dialect = self.view.dialect(link.status().flags());
         let text = text_at.map_or(&[][..], |at| &head.payload()[at..]);
         link.note_text(text, dialect, false, query);
         let calls_named = query && self.statements.named.any_but_commits();
@@ -245,7 +248,7 @@ impl Dispatcher<'_> {
             return false;
         }
         let later = || link.guard().is_armed() && self.view.several() && may_commit_later(text);
-        let (config, dialect) = (&self.context.config, self.view.dialect(link.status()));
+        let (config, dialect) = (&self.context.config, self.view.dialect(link.status().flags()));
         let first = || commit_of(text, dialect).is_some();
         if !query {
             return noted_of(config, text, dialect).is_some();
@@ -298,11 +301,11 @@ impl Dispatcher<'_> {
                     self.context.metrics.fenced_commits.with_label_values(&["unfenced"]).inc();
                 }
                 (Command::STMT_EXECUTE | Command::MARIADB_BULK_EXECUTE, Noted::Asks(columns)) => {
-                    if !link.owes_nothing() {
+                    if !link.owed().is_nothing() {
                         // Its response is the next one when nothing else is owed.
                         return Ok(CommandAction::Bring(id));
                     }
-                    link.describe(columns.clone());
+                    link.amendments().describe(columns.clone());
                 }
                 (Command::STMT_CLOSE, _) => self.statements.remove(id),
                 _ => {}
@@ -325,25 +328,25 @@ impl Dispatcher<'_> {
     /// COM_QUIT. Of a session that holds locks it is not forwarded: while nothing runs, no thread's
     /// end is needed as a proof.
     fn quit(&mut self, link: &mut Link) -> Result<CommandAction, CloseReason> {
-        let kept = link.guard().is_armed() || link.is_shared();
+        let kept = link.guard().is_armed() || link.pooled().is_shared();
         if !kept || !link.owes_client_nothing() {
             return Ok(CommandAction::Forward(None));
         }
         self.context.commands[usize::from(Command::QUIT.0)].inc();
-        link.end_client();
+        link.client_mut().end();
         Err(CloseReason::ClientQuit)
     }
 }
 
 /// Whether the session holds locks, and may have changes that a commit would make.
 fn may_need_a_fence(link: &Link) -> bool {
-    link.guard().is_armed() && (link.may_have_changes() || !link.owes_nothing())
+    link.guard().is_armed() && (link.status().may_have_changes() || !link.owed().is_nothing())
 }
 
 /// Whether the session holds locks, and a write may commit by itself.
 fn may_write_alone(link: &Link) -> bool {
-    let outside = link.status().has(Status::AUTOCOMMIT) && !link.in_transaction();
-    link.guard().is_armed() && (outside || !link.owes_nothing())
+    let outside = link.status().flags().has(Status::AUTOCOMMIT) && !link.status().in_transaction();
+    link.guard().is_armed() && (outside || !link.owed().is_nothing())
 }
 
 fn refusal(found: StreamFound) -> &'static str {

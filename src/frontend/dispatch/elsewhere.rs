@@ -21,20 +21,20 @@ pub(crate) fn decide_elsewhere(link: &mut Link, bytes: &[u8], len: usize) -> Opt
         return Some(CommandAction::Incomplete);
     }
     let (command, id) = statement_of(bytes)?;
-    if link.is_preparing() {
+    if link.pooled().is_preparing() {
         // The meaning of the id is known when the server has answered.
         return Some(CommandAction::Bring(id));
     }
     if matches!(command, Command::STMT_CLOSE | Command::STMT_RESET) {
         return None;
     }
-    match link.whereabouts(id) {
+    match link.pooled().whereabouts(id) {
         Whereabouts::Away => return Some(CommandAction::Bring(id)),
         Whereabouts::Refused => return Some(CommandAction::Drop(id)),
         Whereabouts::Here | Whereabouts::Unknown => {}
     }
     if matches!(command, Command::STMT_EXECUTE | Command::MARIADB_BULK_EXECUTE) {
-        if size > BUFFER && link.lacks_room(bytes) {
+        if size > BUFFER && link.pooled().lacks_room(bytes, link.capabilities()) {
             return Some(CommandAction::Drop(id));
         }
         link.note_execution(id);

@@ -102,7 +102,7 @@ async fn judged_by_example(
     user: &UserName,
 ) -> Result<KillRights, CloseReason> {
     let Some(shared) = cx.context.shared.clone() else { return Ok(KillRights::Refused) };
-    let Some(own) = cx.server.pool_key() else { return Ok(KillRights::Refused) };
+    let Some(own) = cx.server.pooled().key() else { return Ok(KillRights::Refused) };
     let key = Arc::new(own.of_user(user.clone()));
     let (context, capabilities) = (cx.context, cx.capabilities());
     let Some(idle) = idle_connection(context, &shared, &key, capabilities).await else {

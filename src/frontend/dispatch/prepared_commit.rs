@@ -22,7 +22,7 @@ pub(crate) async fn prepare_commit(
 ) -> Result<bool, CloseReason> {
     let text = packet.get(HEADER + 1..).unwrap_or_default();
     // Those are more than that.
-    let more = mentions(text) || cx.server.is_shared() && names_connection(text);
+    let more = mentions(text) || cx.server.pooled().is_shared() && names_connection(text);
     let noted = noted_of(&cx.context.config, text, cx.dialect()).filter(|_| !more);
     let Some(noted) = noted else { return Ok(false) };
     cx.count(Command::STMT_PREPARE);

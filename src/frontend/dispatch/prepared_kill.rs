@@ -17,7 +17,7 @@ pub(crate) async fn prepare_kill(
     packet: &[u8],
 ) -> Result<bool, CloseReason> {
     let text = packet.get(HEADER + 1..).unwrap_or_default();
-    if !cx.server.is_shared() || Kill::read(text).is_none() {
+    if !cx.server.pooled().is_shared() || Kill::read(text).is_none() {
         return Ok(false);
     }
     cx.count(Command::STMT_PREPARE);

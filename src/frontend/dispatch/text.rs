@@ -48,7 +48,7 @@ pub(crate) async fn run_text(
         return Ok(Answered::Done);
     };
     let text = &payload[at..];
-    if cx.server.is_shared()
+    if cx.server.pooled().is_shared()
         && let Some(kill) = Kill::read(text)
     {
         run_kill(cx, &packet, at, &kill).await?;
@@ -68,7 +68,7 @@ pub(crate) async fn run_text(
     }
     let mut statement = classify_text(cx, text).await?;
     if matches!(statement, Statement::NoCall | Statement::PerhapsLists)
-        && cx.server.must_answer_itself(text)
+        && cx.server.pooled().must_answer_itself(text)
         && let Some(own) = as_composite(text, cx.dialect())
     {
         statement = Statement::Composite(own);
@@ -112,7 +112,7 @@ pub(crate) async fn run_text(
 fn several(cx: &CallContext<'_>, prefix: &[u8], text: &[u8], pieces: &[Range<usize>]) -> Answered {
     let (fences, dialect) = (fences(&cx.context.config), cx.dialect());
     // The first may have nothing to commit, which is known.
-    let inside = cx.server.may_have_changes();
+    let inside = cx.server.status().may_have_changes();
     let alone =
         |nth, piece: &[u8]| fences && (nth > 0 || inside) && commit_of(piece, dialect).is_some();
     Answered::Several(Box::new(Several::of_text(prefix, text, pieces, alone)))

@@ -81,7 +81,7 @@ pub(crate) fn decide_watched(
             let text_at = text_start(payload, link.capabilities());
             if !fits {
                 watch.begin_long(Command(byte) == Command::STMT_PREPARE);
-                let stream = stream_of(text_at, view.dialect(link.status()));
+                let stream = stream_of(text_at, view.dialect(link.status().flags()));
                 return Ok(CommandAction::Forward(Some(stream.looking())));
             }
             watch_text(watch, view, link, Command(byte), text_at.map(|at| &payload[at..]));
@@ -130,7 +130,8 @@ fn watch_text(
     let prepares = command == Command::STMT_PREPARE;
     let by = if prepares { By::Prepare } else { By::Query { several: view.several() } };
     let found = text.filter(|text| scan(text).call);
-    let read = found.map_or(Ok(None), |text| watch.read(text, view.dialect(link.status()), by));
+    let read =
+        found.map_or(Ok(None), |text| watch.read(text, view.dialect(link.status().flags()), by));
     let read = read.unwrap_or_else(|TooManyReadings| {
         let why = Coverage::Perhaps(
             "a lock call in a text that reads differently in many SQL modes and character sets",
@@ -138,10 +139,10 @@ fn watch_text(
         watch.unread(AMBIGUOUS, why);
         watch.keeps_rows().then(|| Arc::new(WatchedText::unknown(AMBIGUOUS.to_owned())))
     });
-    let dialect = view.dialect(link.status());
+    let dialect = view.dialect(link.status().flags());
     let others = watch.keeps_rows() && text.is_none_or(|text| runs_others(text, dialect));
     let unknown = || match text {
-        Some(text) => runs_unknown(text, view.dialect(link.status())),
+        Some(text) => runs_unknown(text, view.dialect(link.status().flags())),
         None => WatchedText::unknown(UNREAD.to_owned()),
     };
     let read = read.or_else(|| others.then(|| Arc::new(unknown())));

@@ -53,12 +53,11 @@ impl Link {
     /// Reads from the client and passes on.
     pub(crate) fn hear_client(&mut self, dispatch: &mut impl Dispatch) -> Result<(), CloseReason> {
         let mut buffer = self.buffers.take();
-        buffer.append(&mut self.inbox);
-        self.inbox = Vec::new();
+        buffer.append(&mut self.client.take_inbox());
         self.heard_of_client();
         let result = match self.client.read(&mut buffer) {
             Ok(Some(0)) if self.awaits_rows() && !buffer.is_empty() => {
-                self.client_ended = true;
+                self.client.note_end();
                 Ok(())
             }
             Ok(Some(0)) => self.client_closed(),
@@ -72,8 +71,7 @@ impl Link {
 
     /// The server's family.
     pub(crate) fn flavour(&self) -> Flavour {
-        let pooled = || self.pooled.as_ref().map(|pooled| pooled.flavour);
-        self.server.flavour().or_else(pooled).unwrap_or(Flavour::MySql)
+        self.server.flavour().or_else(|| self.pooled.flavour()).unwrap_or(Flavour::MySql)
     }
 
     /// Looks at client bytes that were read ahead.
@@ -81,24 +79,21 @@ impl Link {
         &mut self,
         dispatch: &mut impl Dispatch,
     ) -> Result<(), CloseReason> {
-        if self.inbox.is_empty() {
+        if self.client.inbox_is_empty() {
             return Ok(());
         }
-        let mut buffer = std::mem::take(&mut self.inbox);
+        let mut buffer = self.client.take_inbox();
         self.process(dispatch, &mut buffer)?;
-        if self.client_ended && self.inbox.is_empty() { self.client_closed() } else { Ok(()) }
+        let over = self.client.has_ended() && self.client.inbox_is_empty();
+        if over { self.client_closed() } else { Ok(()) }
     }
 
     /// Reads client bytes ahead while the proxy answers, to notice the end after them.
     pub(crate) fn read_ahead(&mut self) -> Result<(), CloseReason> {
-        match self.client.read(&mut self.inbox) {
-            Ok(None) => Ok(()),
+        match self.client.read_ahead() {
             Ok(Some(0)) => Err(CloseReason::ClientGone),
             Err(e) => Err(self.unread(&e, CloseReason::ClientGone)),
-            Ok(Some(_)) => {
-                self.inbox.reserve(4096);
-                Ok(())
-            }
+            Ok(_) => Ok(()),
         }
     }
 
@@ -112,7 +107,7 @@ impl Link {
         let mut at = 0;
         let result = self.forward_all(dispatch, buffer, &mut at);
         if at < buffer.len() {
-            self.inbox = buffer.split_off(at);
+            self.client.put_back(buffer.split_off(at));
         }
         result
     }
@@ -126,12 +121,12 @@ impl Link {
     ) -> Result<(), CloseReason> {
         let mut from = 0;
         while let Some(rest) = buffer.get_mut(*at..).filter(|rest| !rest.is_empty()) {
-            let n = match &self.input {
+            let n = match self.client.input() {
                 ClientInput::Pipe => rest.len(),
                 ClientInput::Body { .. } => self.body(dispatch, rest),
                 ClientInput::File { .. } => self.file(rest),
                 ClientInput::Dropped(_) => {
-                    let (n, whole) = self.drop_body(rest);
+                    let (n, whole) = self.client.input_mut().drop_body(rest);
                     *at += n;
                     from = *at;
                     if whole.is_some() {
@@ -157,7 +152,10 @@ impl Link {
                     }
                     CommandAction::Drop(id) => {
                         self.send_server(within(buffer, from..*at)?)?;
-                        *at += self.start_dropping(id, within(buffer, *at..)?);
+                        let dropping = ClientInput::dropping(id, within(buffer, *at..)?);
+                        let Some(dropping) = dropping else { break };
+                        *self.client.input_mut() = dropping;
+                        *at += HEADER;
                         from = *at;
                         continue;
                     }
@@ -190,21 +188,21 @@ impl Link {
         };
         let first = if frame.len == 0 { None } else { packet.get(HEADER).copied() };
         let command = Command(first.unwrap_or(0));
-        self.note_command(command);
+        self.pooled.note_command(command, !self.owed.any_for_client());
         let shape = Shape::of_clients(packet, self.flavour());
         if shape != Shape::Nothing {
             self.replay_skipped()?;
         }
         let recipient = dispatch.forwarded(self, command, shape);
-        let about = self.address(buffer, at);
+        let about = self.pooled.address(buffer, at, self.capabilities);
         let packet = within(buffer, at..)?;
         if shape != Shape::Nothing {
             self.owe_about(Pending::to(packet, recipient), about);
-            self.note_forwarded();
+            self.pooled.note_forwarded(self.owed.len() > 1);
         }
         let frame = FrameHeader::peek(packet).unwrap_or(frame);
-        self.note_server_used();
-        self.input = if frame.len == 0 {
+        self.server.note_used();
+        *self.client.input_mut() = if frame.len == 0 {
             ClientInput::Command
         } else {
             ClientInput::Body {
@@ -215,5 +213,38 @@ impl Link {
             }
         };
         Ok(HEADER)
+    }
+
+    /// Looks at the body of a packet. Returns the bytes to be forwarded; none when a frame's header
+    /// is not all there.
+    fn body(&mut self, dispatch: &mut impl Dispatch, bytes: &mut [u8]) -> usize {
+        let compressed = self.client.is_compressed();
+        let part = self.client.input_mut().body(bytes, compressed);
+        if let Some(found) = part.found
+            && let Some(refusal) = dispatch.found(self, found)
+            // The last response owed is this statement's, unless the server has given up on it.
+            && let Some(response) = self.owed.back_mut()
+        {
+            response.recipient = Recipient::Refused(Box::new(refusal));
+        }
+        if let (Some(seq), Some(response)) = (part.frame, self.owed.back_mut()) {
+            // The answer is counted on from the command's last frame.
+            response.seq = seq.wrapping_add(1);
+        }
+        part.bytes
+    }
+
+    /// Looks at a file that the client sends. Returns the bytes to be forwarded; none when a frame's
+    /// header is not all there.
+    fn file(&mut self, bytes: &mut [u8]) -> usize {
+        let compressed = self.client.is_compressed();
+        let (n, answer) = self.client.input_mut().file(bytes, compressed);
+        if let Some(seq) = answer {
+            // The answer to the file continues the same response.
+            self.client.result_follows();
+            let shape = self.owed.front().map_or(Shape::Results, |response| response.shape);
+            self.server.begin_response(shape, seq);
+        }
+        n
     }
 }

@@ -2,15 +2,16 @@
 
 use std::io;
 
+use super::Link;
 use super::close_reason::CloseReason;
 use super::input::ClientInput;
-use super::pending::{Finished, Pending, Recipient};
-use super::reply::{MAX_REPLY, Reply};
+use super::pending::Recipient;
+use super::reply::MAX_REPLY;
 use super::within::within;
-use super::{Amendment, Link};
 use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::HEADER;
 use crate::protocol::response::{Ending, Progress, Tracker};
+use crate::sql::find::release::ConnectionRelease;
 
 /// Why bytes that nobody has asked for end the session.
 const UNASKED: &str = "an answer that nothing has asked for";
@@ -74,7 +75,7 @@ impl Link {
             };
             if whose == ServerBytes::LastWords {
                 if self.guard.is_certain() {
-                    if self.pooled.is_some() {
+                    if self.pooled.is_shared() {
                         if self.last_words.len() + read > MAX_REPLY {
                             return Err(CloseReason::Broken("endless bytes that nobody asked for"));
                         }
@@ -87,7 +88,7 @@ impl Link {
                 self.tell_client(within(buffer, shown..at)?);
                 return Err(CloseReason::Fenced);
             }
-            let (n, progress) = self.follow(rest);
+            let (n, progress) = self.server.follow(rest, self.is_pipe());
             if let Progress::Broken(why) = progress {
                 self.tell_client(within(buffer, shown..at)?);
                 return Err(self.cannot_follow(why));
@@ -99,7 +100,7 @@ impl Link {
             }
             at += n;
             if self.server.is_endless() {
-                self.input = ClientInput::Pipe;
+                *self.client.input_mut() = ClientInput::Pipe;
             }
             match progress {
                 Progress::NextResult if self.client.is_compressed() => {
@@ -110,13 +111,13 @@ impl Link {
                 Progress::Continue | Progress::NextResult | Progress::Broken(_) => {}
                 Progress::WantsFile => {
                     let seq = self.server.last_seq().wrapping_add(1);
-                    self.input = ClientInput::File { left: 0, seq };
+                    *self.client.input_mut() = ClientInput::File { left: 0, seq };
                 }
                 Progress::Ended(ending) => {
                     if self.ends_amendment() {
                         self.tell_client(within(buffer, shown..at)?);
                         shown = at;
-                        self.amendment = None;
+                        self.amendments.end();
                     }
                     self.settle(ending)?;
                 }
@@ -131,8 +132,8 @@ impl Link {
         if self.server.is_answering() {
             return Ok(ServerBytes::Response);
         }
-        if let Some((shape, seq)) = self.pending.front().map(|next| (next.shape, next.seq)) {
-            self.begin_response(shape, seq);
+        if let Some((shape, seq)) = self.owed.front().map(|next| (next.shape, next.seq)) {
+            self.server.begin_response(shape, seq);
             return Ok(ServerBytes::Response);
         }
         if !says_goodbye(bytes) {
@@ -144,7 +145,7 @@ impl Link {
 
     /// The response under way, or the one that is owed next, cannot be followed.
     pub(super) fn cannot_follow(&self, why: &'static str) -> CloseReason {
-        let command = self.pending.front().map_or("none", |next| next.command.label());
+        let command = self.owed.front().map_or("none", |next| next.command.label());
         self.bad_response(command, why)
     }
 
@@ -168,7 +169,7 @@ impl Link {
         progress: Progress,
     ) -> Result<Option<Vec<u8>>, CloseReason> {
         let ends_packet = self.server.at_packet_boundary();
-        let Some(next) = self.pending.front_mut() else { return Ok(None) };
+        let Some(next) = self.owed.front_mut() else { return Ok(None) };
         Ok(match &mut next.recipient {
             Recipient::Client | Recipient::Fetch(_) => None,
             Recipient::Watched(seen) => {
@@ -206,42 +207,28 @@ impl Link {
         CloseReason::Broken("there is no memory left for long compressed packets of all sessions")
     }
 
+    /// Whether the response under way is changed, and ends that.
     fn ends_amendment(&self) -> bool {
-        let client =
-            matches!(self.pending.front(), Some(Pending { recipient: Recipient::Client, .. }));
-        client && matches!(self.amendment, Some(Amendment { joins: false, .. }))
+        let next = self.owed.front().map(|next| &next.recipient);
+        matches!(next, Some(Recipient::Client)) && self.amendments.is_of_one()
     }
 
     /// A response has ended.
     fn settle(&mut self, ending: Ending) -> Result<(), CloseReason> {
-        let next = self.pending.pop_front();
-        if let Some(Pending { recipient: Recipient::Watched(seen), .. }) = self.pending.front_mut()
-        {
-            seen.comes_next();
-        }
-        if let (Some(pooled), Some(asked)) =
-            (&mut self.pooled, next.as_ref().and_then(|n| n.statement))
-        {
-            pooled.note_asked(asked, ending);
-        }
-        if ending.is_error() && next.as_ref().is_some_and(|next| !next.undone) {
-            self.note_perhaps_committed();
-        }
-        let release = next.as_ref().filter(|_| !ending.is_error()).map(|next| next.releases);
-        match next.map(|next| next.recipient) {
-            Some(Recipient::Watched(seen)) => {
-                self.finished.push(Finished::Watched(seen, ending));
+        let mut releases = ConnectionRelease::No;
+        if let Some(next) = self.owed.end_front() {
+            releases = next.releases;
+            self.pooled.note_asked(next.statement, ending);
+            if ending.is_error() && !next.undone {
+                self.pooled.note_perhaps_committed();
             }
-            Some(Recipient::Fetch(id)) => self.finished.push(Finished::Fetch(id, ending)),
-            Some(Recipient::Gate(bytes)) => self.gate_reply = Some(Reply { bytes, ending }),
-            Some(Recipient::Release(packet, again @ 1..)) if ending.is_error() => {
-                self.send_release(packet, again - 1)?;
+            if let Some((packet, again)) = self.owed.keep(next.recipient, ending) {
+                self.send_release(packet, again)?;
             }
-            _ => {}
         }
         self.note_ending(ending);
-        if let (Some(pooled), Some(release)) = (&mut self.pooled, release) {
-            pooled.killed |= pooled.releases(release);
+        if !ending.is_error() {
+            self.pooled.note_release(releases);
         }
         Ok(())
     }
@@ -250,30 +237,19 @@ impl Link {
     pub(super) fn note_ending(&mut self, ending: Ending) {
         self.note_status(ending);
         self.take_in_reports();
-        if let Some(pooled) = self.pooled() {
-            pooled.note_ending(ending);
-        }
-        if matches!(self.input, ClientInput::File { .. }) {
-            self.input = ClientInput::Command;
+        self.pooled.note_ending(ending);
+        if matches!(self.client.input(), ClientInput::File { .. }) {
+            *self.client.input_mut() = ClientInput::Command;
         }
     }
 
     /// Takes the status flags at the end of a response.
     pub(super) fn note_status(&mut self, ending: Ending) {
-        if self.pending.is_empty() && matches!(self.input, ClientInput::Command) {
+        if self.owed.is_nothing() && self.client.is_at_command() {
             self.server.note_all_read();
         }
-        match ending {
-            Ending::Ok { status, .. } => {
-                self.status = status;
-                self.status_known = true;
-                if let Some(pooled) = &mut self.pooled {
-                    pooled.loss_tracking.perhaps_committed = false;
-                }
-            }
-            // An error may have ended a transaction, or left one open: it does not say.
-            Ending::Err { .. } => self.status_known = false,
-            Ending::Plain => {}
+        if self.status.note(ending) {
+            self.pooled.note_not_committed();
         }
     }
 
@@ -286,14 +262,9 @@ impl Link {
         }
     }
 
-    /// Begins to follow a response.
-    pub(super) fn begin_response(&mut self, shape: Shape, seq: u8) {
-        self.server.begin_response(shape, seq);
-    }
-
-    /// Follows a response through these bytes, which may be more than the rest of a packet.
-    pub(super) fn follow(&mut self, bytes: &mut [u8]) -> (usize, Progress) {
-        self.server.follow(bytes, matches!(self.input, ClientInput::Pipe))
+    /// Whether both sides talk freely.
+    fn is_pipe(&self) -> bool {
+        matches!(self.client.input(), ClientInput::Pipe)
     }
 
     /// Queues bytes for the client; what its socket takes goes out at once.
@@ -315,20 +286,15 @@ impl Link {
         self.send_client(rest)
     }
 
-    /// The same where the bytes are the server's. A client that does not take them is no reason to
-    /// stop following: that it is gone is told afterwards, by [`Self::client_listens`].
+    /// Like [`Self::send_client`], of bytes of the server's: it is followed even if the client is gone, which
+    /// [`Self::client_listens`] reports later.
     fn tell_client(&mut self, bytes: &[u8]) {
-        if bytes.is_empty() || self.client_lost {
+        if bytes.is_empty() || self.client.is_lost() {
             return;
         }
-        self.note_said();
-        let amended = self.amendment.as_mut().map(|amendment| amendment.amend.feed(bytes));
+        self.pooled.note_said();
+        let amended = self.amendments.feed(bytes);
         let bytes = amended.as_deref().unwrap_or(bytes);
-        let sent = self.client.send(bytes);
-        self.unheard.bytes = self.unheard.bytes.saturating_add(bytes.len());
-        self.bound_silence();
-        if sent.is_err() {
-            self.lose_client();
-        }
+        self.client.send(bytes, self.guard.is_armed());
     }
 }

@@ -70,7 +70,7 @@ impl LeaseGuard {
     }
 
     /// Waits until what the session holds is known to be held in this run of the server. An error when it is lost.
-    pub(super) fn held_in(&self, run: i64) -> Certainty {
+    pub(crate) fn held_in(&self, run: i64) -> Certainty {
         let (lease, proxy) = (Arc::clone(&self.lease), self.granted_by.load(Ordering::Relaxed));
         Box::pin(async move {
             let held = proxy == 0 || lease.known_in(ProxyId(proxy), run).await;

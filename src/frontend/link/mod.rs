@@ -4,75 +4,61 @@
 //! otherwise. Nothing in the frontend waits for a socket but [`Link::next`]. What the
 //! session does at its server, and waits for, is an [`errand`].
 
-pub(super) mod checkout;
+pub(super) mod amendments;
+pub(super) mod asker;
+pub(super) mod client_side;
 pub(super) mod close_reason;
 pub(super) mod errand;
+pub(super) mod from_client;
 pub(super) mod guard;
 pub(super) mod input;
+pub(super) mod loss;
+pub(super) mod owed;
 pub(super) mod pending;
 pub(crate) mod question;
 pub(super) mod reply;
+pub(super) mod server_side;
+pub(super) mod server_status;
 
-mod account;
-mod audit;
-mod carried;
-mod diagnostics;
-mod discard;
-mod exchange;
-pub(super) mod from_client;
 mod from_server;
-mod held;
-mod idle;
-mod known_login;
-mod large_packets;
-pub(super) mod loss;
-mod making_way;
+pub(super) mod held;
 mod outgoing;
 mod pooled;
 mod presence;
-mod server_side;
-mod statements;
 mod suspended;
 mod unanswered;
-mod within;
+pub(super) mod within;
 
-use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
-use std::time::Duration;
 
-use tokio::time::{Instant, Sleep};
-
+use self::amendments::Amendments;
+use self::client_side::ClientSide;
 use self::close_reason::CloseReason;
 use self::guard::{Certainty, LeaseGuard};
-use self::input::ClientInput;
-use self::pending::{Finished, Pending, Skipped, any_for_client};
+use self::held::HeldForSwitchover;
+use self::owed::Owed;
+use self::pending::Pending;
 use self::question::Unanswered;
-use self::reply::Reply;
 use self::server_side::ServerSide;
-use super::pooling::pooled_session::PooledSession;
+use self::server_status::ServerStatus;
+use super::pooling::pooled::Pooled;
 use super::shared::context::Context;
 use crate::backend::connection::Backend;
 use crate::metrics::Metrics;
 use crate::net::buffers::Buffers;
 use crate::net::leg::Leg;
-use crate::protocol::amend::Amend;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::Shape;
-use crate::protocol::frame::{FrameHeader, HEADER};
 use crate::protocol::statement_ids::Naming;
-use crate::protocol::status::Status;
 
 /// Responses that may be owed before the client is no longer read.
 const MAX_PENDING: usize = 128;
-/// Client bytes read ahead while the proxy answers, to notice the end after them.
-const READ_AHEAD: usize = 64 * 1024;
 
 /// Both legs, and what is owed on them.
 pub(super) struct Link {
-    client: Leg,
+    client: ClientSide,
     server: ServerSide,
     capabilities: Capabilities,
     guard: Arc<LeaseGuard>,
@@ -80,46 +66,15 @@ pub(super) struct Link {
     certainty: Option<Certainty>,
     metrics: Arc<Metrics>,
     buffers: Buffers,
-    /// Client bytes that are not yet looked at.
-    inbox: Vec<u8>,
-    input: ClientInput,
-    held: held::HeldForSwitchover,
-    client_ended: bool,
-    /// Its connection broke: what is sent to it is dropped.
-    client_lost: bool,
-    unheard: Unheard,
-    pending: VecDeque<Pending>,
+    held: HeldForSwitchover,
+    owed: Owed,
     unanswered: Unanswered,
-    finished: Vec<Finished>,
-    /// What the server said to a statement that shows a wait.
-    gate_reply: Option<Reply>,
-    amendment: Option<Amendment>,
-    status: Status,
-    /// The last response said the status.
-    status_known: bool,
-    skipped: Skipped,
+    amendments: Amendments,
+    status: ServerStatus,
     /// What a server said before it hung up on a session that may go on.
     last_words: Vec<u8>,
-    /// The session's place in the pool, if it shares its connections.
-    pooled: Option<Box<PooledSession>>,
-}
-
-/// What the client of a session that holds locks was sent and may not have acknowledged.
-#[derive(Debug, Default)]
-struct Unheard {
-    bytes: usize,
-    /// It counts as gone if it acknowledges nothing for long.
-    bounded: bool,
-    /// Since when it has not taken what is for it, while the session holds locks.
-    stall: Option<Pin<Box<Sleep>>>,
-}
-
-/// Changes responses on their way to the client.
-#[derive(Debug)]
-struct Amendment {
-    amend: Box<Amend>,
-    /// It joins the responses to several statements; otherwise it ends with the next one.
-    joins: bool,
+    /// What the session has for sharing its connections, if it does.
+    pooled: Pooled,
 }
 
 /// What a caller of [`Link::next`] waits for, beside the server's bytes.
@@ -167,29 +122,20 @@ impl Link {
         context: &Context,
     ) -> Self {
         Self {
-            client,
+            client: ClientSide::new(client),
             server: ServerSide::of(server),
             capabilities,
             guard,
             certainty: None,
             metrics: Arc::clone(&context.metrics),
             buffers: context.buffers.clone(),
-            inbox: Vec::new(),
-            input: ClientInput::Command,
-            held: held::HeldForSwitchover::default(),
-            client_ended: false,
-            client_lost: false,
-            unheard: Unheard::default(),
-            pending: VecDeque::new(),
+            held: HeldForSwitchover::default(),
+            owed: Owed::default(),
             unanswered: Unanswered { question: None, lines: Arc::clone(&context.lines) },
-            finished: Vec::new(),
-            gate_reply: None,
-            amendment: None,
-            status: Status(Status::AUTOCOMMIT),
-            status_known: false,
-            skipped: Skipped::default(),
+            amendments: Amendments::new(capabilities),
+            status: ServerStatus::new(),
             last_words: Vec::new(),
-            pooled: None,
+            pooled: Pooled::default(),
         }
     }
 
@@ -200,14 +146,13 @@ impl Link {
 
     /// The same where it may call a prepared statement by another id.
     fn owe_told(&mut self, mut pending: Pending, told: Naming) {
-        if let Some(pooled) = &self.pooled {
-            pending.undone = pooled.loss_tracking.undone;
-            if pending.recipient.is_client() {
-                pending.releases = pooled.loss_tracking.releases;
-            }
+        let (undone, releases) = self.pooled.under_way();
+        pending.undone = undone;
+        if pending.recipient.is_client() {
+            pending.releases = releases;
         }
         self.server.expect(pending.shape, told);
-        self.pending.push_back(pending);
+        self.owed.push(pending);
     }
 
     /// Waits until something happens that the caller wants to know. Sends meanwhile what was queued.
@@ -224,10 +169,11 @@ impl Link {
         self.flush_client(cx)?;
         self.flush_server(cx)?;
         self.check_unanswered(cx)?;
-        if self.poll_stalled(cx).is_ready() {
+        if self.client.poll_stalled(cx, self.guard.is_armed()).is_ready() {
             return Poll::Ready(Ok(LinkEvent::Stalled));
         }
-        if interest == Interest::Commands && self.poll_idle(cx).is_ready() {
+        let idles = interest == Interest::Commands && !self.server.is_there();
+        if idles && self.client.inbox_is_empty() && self.pooled.poll_idle(cx).is_ready() {
             return Poll::Ready(Err(CloseReason::Inactive));
         }
         if interest == Interest::Settled && self.is_settled() && self.poll_certain(cx)?.is_ready() {
@@ -238,8 +184,11 @@ impl Link {
         }
         let listens = match interest {
             Interest::Commands => self.hears_commands() || self.hears_ahead_of_rows(),
-            Interest::Ahead => self.inbox.len() < READ_AHEAD && !self.client_ended,
-            Interest::End => self.inbox.is_empty() && !self.client_ended && !self.client_lost,
+            Interest::Ahead => self.client.has_room(),
+            Interest::End => {
+                let gone = self.client.has_ended() || self.client.is_lost();
+                self.client.inbox_is_empty() && !gone
+            }
             Interest::Settled | Interest::Server => false,
         };
         if listens && self.client.poll_readable(cx).is_ready() {
@@ -250,43 +199,44 @@ impl Link {
 
     /// While the client does not take what it was sent, the server is not read.
     fn hears_server(&self) -> bool {
-        self.client_lost || self.client.is_flushed()
+        self.client.is_lost() || self.client.is_flushed()
     }
 
     /// Whether the client's commands are read, as far as the legs are concerned.
     pub(super) fn hears_commands(&self) -> bool {
         self.server.is_flushed()
-            && !self.client_ended
-            && self.pending.len() < MAX_PENDING
+            && !self.client.has_ended()
+            && self.owed.len() < MAX_PENDING
             && !self.makes_way()
             && !self.awaits_stream()
             && !self.awaits_rows()
     }
 
+    /// Whether the next command waits until nothing is owed, since other sessions wait for the connection.
+    fn makes_way(&self) -> bool {
+        !self.owed.is_nothing() && self.pooled.makes_way()
+    }
+
     /// Whether the next command waits until what a response reports of locks is settled. Read on, it
     /// would be answered before that.
     fn awaits_rows(&self) -> bool {
-        matches!(self.input, ClientInput::Command)
-            && self.pending.back().is_some_and(Pending::is_held_back)
+        self.client.is_at_command() && self.owed.back().is_some_and(Pending::is_held_back)
     }
 
     /// Whether the client is read meanwhile, up to a limit, so that its end is noticed.
     fn hears_ahead_of_rows(&self) -> bool {
-        self.awaits_rows() && self.inbox.len() < READ_AHEAD && !self.client_ended
+        self.awaits_rows() && self.client.has_room()
     }
 
     /// Whether the server has all of a command that both sides talk freely after, and has yet to say
     /// if it refuses it.
     fn awaits_stream(&self) -> bool {
-        matches!(self.input, ClientInput::Command)
-            && self.pending.back().is_some_and(|last| last.shape == Shape::Endless)
+        self.client.is_at_command()
+            && self.owed.back().is_some_and(|last| last.shape == Shape::Endless)
     }
 
     fn flush_client(&mut self, cx: &mut TaskContext<'_>) -> Result<(), CloseReason> {
-        while !self.client.is_flushed() && self.client.poll_writable(cx).is_ready() {
-            self.client.flush().map_err(|_| CloseReason::ClientGone)?;
-        }
-        Ok(())
+        self.client.poll_flush(cx).map_err(|_| CloseReason::ClientGone)
     }
 
     /// Whether a leg may hold bytes of which its socket does not know.
@@ -296,26 +246,22 @@ impl Link {
 
     /// Nothing is owed, and the client has taken all that it was sent.
     pub(super) fn is_settled(&self) -> bool {
-        self.pending.is_empty() && self.client.is_flushed()
-    }
-
-    /// Whether the server owes nothing.
-    pub(super) fn owes_nothing(&self) -> bool {
-        self.pending.is_empty()
+        self.owed.is_nothing() && self.client.is_flushed()
     }
 
     /// Whether the client has an answer to all that it asked.
     pub(super) fn owes_client_nothing(&self) -> bool {
-        self.client.is_flushed() && !any_for_client(&self.pending)
+        self.client.is_flushed() && !self.owed.any_for_client()
     }
 
-    /// Nothing runs, nothing is half sent, and no transaction is open.
+    /// Nothing is owed, nothing is half sent or half read on either leg: the next byte of the client's begins a command.
+    pub(super) fn between_commands(&self) -> bool {
+        self.is_settled() && self.server.is_flushed() && self.client.is_at_command()
+    }
+
+    /// Between two commands outside a transaction, and no part of the next has come.
     pub(super) fn is_idle(&self) -> bool {
-        self.is_settled()
-            && self.server.is_flushed()
-            && self.inbox.is_empty()
-            && matches!(self.input, ClientInput::Command)
-            && !self.status.has(Status::IN_TRANS)
+        self.between_commands() && self.client.inbox_is_empty() && !self.status.in_transaction()
     }
 
     /// What client and server speak.
@@ -323,41 +269,84 @@ impl Link {
         self.capabilities
     }
 
-    /// The status flags that the server said last.
-    pub(super) fn status(&self) -> Status {
+    /// What the server said last of the session's status.
+    pub(super) fn status(&self) -> ServerStatus {
         self.status
     }
 
-    /// Whether a reply that the proxy makes itself cannot be told from the server's: not while
-    /// state trackers hang flags and blocks on the next reply, nor after an error.
-    pub(super) fn status_is_plain(&self) -> bool {
-        self.status_known && !self.status.has(Status::SESSION_STATE_CHANGED)
-    }
-
-    /// Takes the status flags that another login begins with.
+    /// Another login begins.
     pub(super) fn reset_status(&mut self) {
-        self.status = Status(Status::AUTOCOMMIT);
+        self.status.reset();
     }
 
-    /// When the server last heard from this session.
-    pub(super) fn server_used(&self) -> Instant {
-        self.server.used()
+    /// Where what happens is counted.
+    pub(super) fn metrics(&self) -> &Metrics {
+        &self.metrics
     }
 
-    /// The server runs a statement of this session, or has just run one.
-    pub(super) fn note_server_used(&mut self) {
-        self.server.note_used();
+    /// What is owed.
+    pub(super) fn owed(&self) -> &Owed {
+        &self.owed
     }
 
-    /// Since when the server is known to be the one with the lock tables; `None` while there is no
-    /// connection to it.
-    pub(super) fn known_since(&self) -> Option<Duration> {
-        self.server.known_since()
+    /// The same, to be changed.
+    pub(super) fn owed_mut(&mut self) -> &mut Owed {
+        &mut self.owed
     }
 
-    /// It was, at this moment.
-    pub(super) fn note_known(&mut self, at: Duration) {
-        self.server.note_known(at);
+    /// How responses are changed on their way to the client.
+    pub(super) fn amendments(&mut self) -> &mut Amendments {
+        &mut self.amendments
+    }
+
+    /// The client's connection.
+    pub(super) fn client(&self) -> &ClientSide {
+        &self.client
+    }
+
+    /// The client's connection, to be read or written.
+    pub(super) fn client_mut(&mut self) -> &mut ClientSide {
+        &mut self.client
+    }
+
+    /// The server's connection, if there is one.
+    pub(super) fn server(&self) -> &ServerSide {
+        &self.server
+    }
+
+    /// The server's connection, to be changed.
+    pub(super) fn server_mut(&mut self) -> &mut ServerSide {
+        &mut self.server
+    }
+
+    /// What is held back while a switchover is prepared.
+    pub(super) fn held(&self) -> &HeldForSwitchover {
+        &self.held
+    }
+
+    /// The same, to be changed.
+    pub(super) fn held_mut(&mut self) -> &mut HeldForSwitchover {
+        &mut self.held
+    }
+
+    /// Whether a command was kept back, and is there still.
+    pub(super) fn is_kept_back(&self) -> bool {
+        self.held.kept_for() != 0 && !self.client.inbox_is_empty()
+    }
+
+    /// Whether a command was kept back, but not for the switchover of this number.
+    pub(super) fn has_waited(&self, number: u64) -> bool {
+        self.is_kept_back() && self.held.kept_for() != number
+    }
+
+    /// What the session has for sharing its connections.
+    pub(super) fn pooled(&self) -> &Pooled {
+        &self.pooled
+    }
+
+    /// The same, to be changed.
+    pub(super) fn pooled_mut(&mut self) -> &mut Pooled {
+        &mut self.pooled
     }
 
     /// The check before bytes of a session that holds locks go to the server.
@@ -365,27 +354,10 @@ impl Link {
         &self.guard
     }
 
-    /// Whether the client's bytes are encrypted.
-    pub(super) fn is_encrypted(&self) -> bool {
-        self.client.tls().is_some()
-    }
-
     /// Both legs, for a login on the open connection; `None` while there is none to the server.
     pub(super) fn legs(&mut self) -> Option<Legs<'_>> {
         let Self { client, server, .. } = self;
-        server.leg_mut().map(|server| Legs { client, server })
-    }
-
-    /// The packet of the command that waits at the front of the inbox.
-    pub(super) fn take_command(&mut self) -> Option<Vec<u8>> {
-        let frame = FrameHeader::peek(&self.inbox)?;
-        let rest = self.inbox.split_off((HEADER + frame.len).min(self.inbox.len()));
-        Some(std::mem::replace(&mut self.inbox, rest))
-    }
-
-    /// Responses that somebody in the session waits for.
-    pub(super) fn take_finished(&mut self) -> Vec<Finished> {
-        std::mem::take(&mut self.finished)
+        server.leg_mut().map(|server| Legs { client: client.leg_mut(), server })
     }
 
     /// Writes everything queued for the client.

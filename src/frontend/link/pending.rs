@@ -1,7 +1,5 @@
 //! Responses that are still to come, and statements that the server still has to see.
 
-use std::collections::VecDeque;
-
 use super::super::observe::pending_response::Seen;
 use super::super::pooling::statements::Awaited;
 use crate::protocol::command::{Command, Shape};
@@ -90,11 +88,6 @@ impl Pending {
     }
 }
 
-/// Whether the client waits for one of these.
-pub(crate) fn any_for_client(pending: &VecDeque<Pending>) -> bool {
-    pending.iter().any(|response| response.recipient.is_client())
-}
-
 /// Statements that the server has not seen because the proxy answered them: what they would
 /// have left in its session (row count, found rows, warnings) is made up for before it runs
 /// anything else.
@@ -125,7 +118,6 @@ impl Skipped {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::packet;
 
     #[test]
     fn skipped_statements_are_replayed_once_in_order() {
@@ -142,16 +134,5 @@ mod tests {
         assert_eq!(replayed(&[true, true]), ["DO (NULL OR 1)"]);
         assert_eq!(replayed(&[false, true]), ["SELECT (NULL OR 1)", "DO (NULL OR 1)"]);
         assert_eq!(replayed(&[true, false]), ["SELECT (NULL OR 1)"], "a SELECT overwrites a DO");
-    }
-
-    #[test]
-    fn the_client_waits_for_its_own_responses_only() {
-        let (query, fetch) = (packet::ping(), [9, 0, 0, 0, 0x1c, 1, 0, 0, 0, 1, 0, 0, 0]);
-        let mut pending = VecDeque::from([Pending::to(&query, Recipient::Nobody)]);
-        assert!(!any_for_client(&pending));
-        pending.push_back(Pending::to(&query, Recipient::Gate(Vec::new())));
-        assert!(!any_for_client(&pending));
-        pending.push_back(Pending::to(&fetch, Recipient::Fetch(3)));
-        assert!(any_for_client(&pending));
     }
 }

@@ -144,6 +144,6 @@ fn ends(payload: &[u8]) -> bool {
 }
 
 /// Whether the payload of a frame after the first is a row of a text result.
-pub(super) fn is_row(payload: &[u8]) -> bool {
+pub(crate) fn is_row(payload: &[u8]) -> bool {
     !column::is_definition(payload) && !ends(payload)
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::backend::connection::Backend;
+use crate::backend::left::Left;
 use crate::net::buffers::Buffers;
 use crate::net::leg::Leg;
 use crate::net::socket::SERVER_TIMEOUT;
@@ -19,13 +20,13 @@ use crate::protocol::cut::Reported;
 use crate::protocol::response::{Progress, Tracker};
 use crate::protocol::statement_ids::Naming;
 use crate::servers::writer::Destination;
-use crate::types::{Flavour, ProxyId};
+use crate::types::{BackendId, Flavour, ProxyId};
 
 /// As many bytes find room in the socket of a server that reads nothing.
 const SURE_ROOM: usize = 16 * 1024;
 
 /// The connection, while there is one.
-pub(super) struct ServerSide {
+pub(crate) struct ServerSide {
     backend: Option<Box<Backend>>,
     /// Bytes that the server may not have read.
     unread: usize,
@@ -40,7 +41,7 @@ impl ServerSide {
     }
 
     /// Whether there is one.
-    pub(super) fn is_there(&self) -> bool {
+    pub(crate) fn is_there(&self) -> bool {
         self.backend.is_some()
     }
 
@@ -54,7 +55,7 @@ impl ServerSide {
     }
 
     /// The server's family. Not connected: not known.
-    pub(super) fn flavour(&self) -> Option<Flavour> {
+    pub(crate) fn flavour(&self) -> Option<Flavour> {
         self.backend.as_ref().map(|backend| backend.flavour())
     }
 
@@ -132,7 +133,7 @@ impl ServerSide {
     }
 
     /// Ends this side as the end of a process does.
-    pub(super) fn end_abruptly(&mut self) {
+    pub(crate) fn end_abruptly(&mut self) {
         if let Some(leg) = self.leg_mut() {
             leg.end_abruptly();
         }
@@ -146,27 +147,27 @@ impl ServerSide {
     }
 
     /// What the server has reported of the session's state since this was asked last.
-    pub(super) fn take_reported(&mut self) -> Reported {
+    pub(crate) fn take_reported(&mut self) -> Reported {
         self.backend.as_mut().map(|backend| backend.take_reported()).unwrap_or_default()
     }
 
     /// The incarnation of the proxy that it was tagged with.
-    pub(super) fn tag(&self) -> Option<ProxyId> {
+    pub(crate) fn tag(&self) -> Option<ProxyId> {
         self.backend.as_ref().and_then(|backend| backend.tag())
     }
 
     /// Where it leads.
-    pub(super) fn to(&self) -> Option<&Destination> {
+    pub(crate) fn to(&self) -> Option<&Destination> {
         self.backend.as_ref().map(|backend| backend.to())
     }
 
     /// The server's start, if the connection has told it.
-    pub(super) fn run(&self) -> Option<i64> {
+    pub(crate) fn run(&self) -> Option<i64> {
         self.backend.as_ref().and_then(|backend| backend.run())
     }
 
     /// The connection has told the server's start.
-    pub(super) fn note_run(&mut self, run: i64) {
+    pub(crate) fn note_run(&mut self, run: i64) {
         if let Some(backend) = &mut self.backend {
             backend.note_run(run);
         }
@@ -183,9 +184,45 @@ impl ServerSide {
         self.backend = Some(Box::new(backend));
     }
 
-    /// The connection.
-    pub(super) fn backend(&mut self) -> Option<&mut Backend> {
-        self.backend.as_deref_mut()
+    /// The connection, at the server.
+    pub(super) fn id(&self) -> Option<BackendId> {
+        self.backend.as_ref().map(|backend| backend.id())
+    }
+
+    /// The state that another session has left on the connection; once.
+    pub(crate) fn take_left(&mut self) -> Left {
+        self.backend.as_mut().map(|backend| backend.take_left()).unwrap_or_default()
+    }
+
+    /// Whether the connection has never been in a schema.
+    pub(crate) fn is_schemaless(&self) -> bool {
+        self.backend.as_ref().is_some_and(|backend| backend.is_schemaless())
+    }
+
+    /// The connection is in a schema from here on.
+    pub(super) fn note_schema(&mut self) {
+        if let Some(backend) = &mut self.backend {
+            backend.note_schema();
+        }
+    }
+
+    /// The connection was reset.
+    pub(super) fn note_reset(&mut self) {
+        if let Some(backend) = &mut self.backend {
+            backend.note_reset();
+        }
+    }
+
+    /// The client hears all that the server reports from here on.
+    pub(super) fn pass_all(&mut self) {
+        if let Some(backend) = &mut self.backend {
+            backend.pass_all(true);
+        }
+    }
+
+    /// Whether the connection leads to a server that is not the writer any more.
+    pub(crate) fn is_left(&self) -> bool {
+        self.to().is_some_and(Destination::is_left)
     }
 
     /// Begins to follow a response.
@@ -221,7 +258,7 @@ impl ServerSide {
     }
 
     /// Whether the response under way has no end that could be seen.
-    pub(super) fn is_endless(&self) -> bool {
+    pub(crate) fn is_endless(&self) -> bool {
         self.tracker().is_some_and(Tracker::is_endless)
     }
 
@@ -232,12 +269,12 @@ impl ServerSide {
 
     /// When the server last heard from the session. Not connected: now, since no idle time of the server's
     /// runs.
-    pub(super) fn used(&self) -> Instant {
+    pub(crate) fn used(&self) -> Instant {
         self.backend.as_ref().map_or_else(Instant::now, |backend| backend.used())
     }
 
     /// The server runs a statement, or has just run one.
-    pub(super) fn note_used(&mut self) {
+    pub(crate) fn note_used(&mut self) {
         if let Some(backend) = &mut self.backend {
             backend.note_used();
         }
@@ -245,12 +282,12 @@ impl ServerSide {
 
     /// Since when the server is known to be the one with the lock tables. Not connected: the next
     /// connection must tell.
-    pub(super) fn known_since(&self) -> Option<Duration> {
+    pub(crate) fn known_since(&self) -> Option<Duration> {
         self.backend.as_ref().map(|backend| backend.known_since())
     }
 
     /// It was, at this moment.
-    pub(super) fn note_known(&mut self, at: Duration) {
+    pub(crate) fn note_known(&mut self, at: Duration) {
         if let Some(backend) = &mut self.backend {
             backend.note_known(at);
         }

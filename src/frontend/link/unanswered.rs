@@ -47,11 +47,11 @@ impl Link {
         let Some(question) = &mut self.unanswered.question else { return Ok(()) };
         if question.is_owed() {
             let is_own = |of: &Recipient| matches!(of, Recipient::Nobody | Recipient::Release(..));
-            if !self.pending.iter().any(|response| is_own(&response.recipient)) {
+            if !self.owed.iter().any(|response| is_own(&response.recipient)) {
                 self.unanswered.question = None;
                 return Ok(());
             }
-            if !self.pending.front().is_some_and(|next| is_own(&next.recipient)) {
+            if !self.owed.front().is_some_and(|next| is_own(&next.recipient)) {
                 // The server is busy with something of the client's before.
                 question.begin_again();
                 return Ok(());
@@ -61,9 +61,9 @@ impl Link {
         if self.guard.standing() == Standing::Over {
             return Err(CloseReason::Fenced);
         }
-        if self.is_left() {
+        if self.server.is_left() {
             // With a connection of its own it has no other to go on with.
-            let shares = self.pooled.is_some();
+            let shares = self.pooled.is_shared();
             return Err(if shares { CloseReason::ServerGone } else { CloseReason::Left });
         }
         // A server that is silent to all may come back: then locks wait for the lease, which ends before long.
@@ -72,7 +72,7 @@ impl Link {
         }
         self.metrics.limits.with_label_values(&["answer"]).inc();
         if let Some(Turn { left_out }) = self.unanswered.lines.unanswered.turn() {
-            let connection = self.server.backend().map(|backend| backend.id().0);
+            let connection = self.server.id().map(|id| id.0);
             tracing::warn!(connection, limit = ?ANSWER, left_out, "the server does not answer a question of the proxy's: the connection is given up");
         }
         Err(CloseReason::ServerGone)

@@ -5,7 +5,7 @@ use std::slice::SliceIndex;
 use super::close_reason::CloseReason;
 
 /// The bytes at these places. That they are not there ends the session, not the program.
-pub(super) fn within<I>(bytes: &[u8], places: I) -> Result<&[u8], CloseReason>
+pub(crate) fn within<I>(bytes: &[u8], places: I) -> Result<&[u8], CloseReason>
 where
     I: SliceIndex<[u8], Output = [u8]>,
 {

@@ -60,12 +60,12 @@ impl CallContext<'_> {
 
     /// How the server reads this session's statements, as far as the proxy knows.
     pub(crate) fn dialect(&self) -> Dialect {
-        self.view.dialect(self.server.status())
+        self.view.dialect(self.server.status().flags())
     }
 
     /// The status flags of a reply that the proxy makes.
     pub(crate) fn lasting_status(&self) -> Status {
-        Status(self.server.status().lasting())
+        Status(self.server.status().flags().lasting())
     }
 
     /// Where the SQL text starts in a COM_QUERY or COM_STMT_PREPARE payload.
@@ -94,7 +94,7 @@ impl CallContext<'_> {
 
     /// Lets come in what the server owes for signs of life and gates.
     pub(crate) async fn settle(&mut self) -> Result<(), CloseReason> {
-        if self.server.owes_nothing() {
+        if self.server.owed().is_nothing() {
             return Ok(());
         }
         attend(self.locks, self.context, self.server.settle()).await
@@ -104,7 +104,7 @@ impl CallContext<'_> {
     pub(crate) fn hear(&mut self, event: SessionEvent) -> Result<(), CloseReason> {
         match self.locks.hear(event)? {
             Asked::Nothing => {}
-            Asked::GiveBack => self.server.is_wanted(),
+            Asked::GiveBack => self.server.pooled_mut().ask_back(),
             Asked::End => return Err(CloseReason::Killed),
             Asked::Look(question) => self.look_at_client(question),
         }
@@ -203,7 +203,7 @@ impl CallContext<'_> {
     pub(crate) async fn bring(&mut self, id: u32) -> Result<Option<Box<[u8]>>, CloseReason> {
         self.settle().await?;
         attend(self.locks, self.context, self.server.bring(id)).await?;
-        Ok(self.server.take_refusal(id, Command::STMT_EXECUTE))
+        Ok(self.server.pooled_mut().take_refusal(id, Command::STMT_EXECUTE))
     }
 
     /// Runs a text and reads its whole response.
@@ -309,7 +309,7 @@ impl CallContext<'_> {
 
     /// The statement that comes next leaves nothing of those that the server has not seen.
     pub(crate) fn forget_skipped(&mut self) {
-        *self.server.skipped() = Skipped::default();
+        *self.server.owed_mut().skipped() = Skipped::default();
     }
 
     /// Makes up for them before a question whose reply the client sees.

@@ -66,8 +66,9 @@ pub(crate) async fn fence(
         return Ok(None);
     }
     cx.settle().await?;
-    let without_effect = commit == Commit::BySwitch && cx.server.status().has(Status::AUTOCOMMIT);
-    if without_effect || !cx.server.may_have_changes() {
+    let without_effect =
+        commit == Commit::BySwitch && cx.server.status().flags().has(Status::AUTOCOMMIT);
+    if without_effect || !cx.server.status().may_have_changes() {
         return Ok(None);
     }
     put_question(cx).await

@@ -30,7 +30,7 @@ pub(crate) fn may_answer_alone(cx: &CallContext<'_>, by_ok: bool) -> bool {
     let shaped = by_ok || cx.view.settings() == AnswerSettings::Usual;
     !late
         && shaped
-        && cx.server.status_is_plain()
+        && cx.server.status().is_plain()
         && !cx.capabilities().has(Capabilities::OPTIONAL_METADATA)
         && !cx.capabilities().has(Capabilities::MARIADB_CACHE_METADATA)
         && cx.server.server_used().elapsed() < QUIET
@@ -50,7 +50,7 @@ pub(crate) async fn answer_call(
     if let Some(name) = call.plain_name().filter(|_| simple) {
         let mut out = Vec::with_capacity(128);
         let status = cx.lasting_status();
-        cx.server.skipped().answered(call.bare.is_do);
+        cx.server.owed_mut().skipped().answered(call.bare.is_do);
         if call.bare.is_do {
             put_ok(&mut out, 1, status);
         } else {
@@ -132,6 +132,7 @@ pub(crate) fn empties_warnings(function: Function, flavour: Flavour, value: Opti
 mod tests {
     use super::super::fakes::{Stage, row, run};
     use super::*;
+    use crate::protocol::status::Status;
     use crate::sql::classify::{Statement, classify};
 
     fn answer(stage: &mut Stage, text: &str, value: Option<u64>) {
@@ -167,7 +168,7 @@ mod tests {
     #[test]
     fn the_server_answers_where_its_flags_are_not_known() {
         let mut stage = Stage::new(Flavour::MySql);
-        stage.server.plain = false;
+        stage.server.say(Status::SESSION_STATE_CHANGED);
         stage.answers("SELECT ", row(&[Some("1")]));
         answer(&mut stage, CALL, Some(1));
         assert!(stage.is_over());

@@ -2,26 +2,27 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::super::link::checkout::Checkout;
+use super::super::link::amendments::Amendments;
 use super::super::link::close_reason::CloseReason;
 use super::super::link::errand::Errand;
-use super::super::link::pending::{Recipient, Skipped};
+use super::super::link::owed::Owed;
+use super::super::link::pending::Recipient;
 use super::super::link::question::Whose;
 use super::super::link::reply::Keep;
 use super::super::link::reply::Reply;
+use super::super::link::server_status::ServerStatus;
 use super::super::link::{Interest, Link, LinkEvent};
+use super::super::moves::checkout::Checkout;
+use super::super::moves::errands::{
+    check_in_before_statement, check_out, prepare_again, read_diagnostics,
+};
+use super::super::pooling::pooled::Pooled;
 use super::super::shared::context::Context;
-use crate::backend::pool::PoolKey;
 use crate::protocol::capabilities::Capabilities;
-use crate::protocol::column::Column;
-use crate::protocol::command::Command;
-use crate::protocol::status::Status;
-use crate::sql::find::words::Back;
 use crate::types::ProxyId;
 
 /// Something that is awaited.
@@ -48,8 +49,6 @@ pub(crate) trait Server: Send {
     fn exchange_prepare<'a>(&'a mut self, packet: &'a [u8]) -> Errand<'a, Reply>;
     /// Has a prepared statement on the session's connection. Nothing may be owed.
     fn bring(&mut self, id: u32) -> Errand<'_, ()>;
-    /// What a command for a prepared statement is answered with that could not be prepared again.
-    fn take_refusal(&mut self, id: u32, command: Command) -> Option<Box<[u8]>>;
     /// Waits until something happens on the legs.
     fn next(&mut self, interest: Interest) -> Task<'_, Result<LinkEvent, CloseReason>>;
     /// Reads what the server sent.
@@ -59,11 +58,7 @@ pub(crate) trait Server: Send {
     /// What client and server speak.
     fn capabilities(&self) -> Capabilities;
     /// The status flags that the server said last.
-    fn status(&self) -> Status;
-    /// Whether a reply that the proxy makes itself cannot be told from the server's.
-    fn status_is_plain(&self) -> bool;
-    /// Whether a transaction may be open in which something was changed.
-    fn may_have_changes(&self) -> bool;
+    fn status(&self) -> ServerStatus;
     /// When the server last heard from this session.
     fn server_used(&self) -> Instant;
     /// The server runs a statement of this session, or has just run one.
@@ -73,8 +68,6 @@ pub(crate) trait Server: Send {
     fn known_since(&self) -> Option<Duration>;
     /// It was, at this moment.
     fn note_known(&mut self, at: Duration);
-    /// Whether the server owes nothing.
-    fn owes_nothing(&self) -> bool;
     /// Lets come in what the server owes.
     fn settle(&mut self) -> Errand<'_, ()>;
     /// Whether something of the client's lies unread, and would be read now.
@@ -83,8 +76,6 @@ pub(crate) trait Server: Send {
     fn send_client(&mut self, bytes: &[u8]) -> Result<(), CloseReason>;
     /// Sends the client a response that may have several results.
     fn send_results(&mut self, bytes: &[u8]) -> Result<(), CloseReason>;
-    /// How the columns of the response that is to come are to be described.
-    fn describe(&mut self, columns: Vec<Column>);
     /// Sends a command of the client's as it is.
     fn forward(&mut self, packet: &[u8], recipient: Recipient) -> Result<(), CloseReason>;
     /// Sends a command that has no response.
@@ -95,31 +86,22 @@ pub(crate) trait Server: Send {
     fn send_release(&mut self, packet: Box<[u8]>, again: u8) -> Result<(), CloseReason>;
     /// Sends a statement that waits at a gate.
     fn send_to_gate(&mut self, packet: &[u8]) -> Result<(), CloseReason>;
-    /// What the server said to it, once.
-    fn take_gate_reply(&mut self) -> Option<Reply>;
-    /// Nobody wants that any more.
-    fn drop_gate_reply(&mut self);
-    /// Statements that the server has not seen.
-    fn skipped(&mut self) -> &mut Skipped;
     /// Lets the server run what leaves the same as they would have left.
     fn replay_skipped(&mut self) -> Result<(), CloseReason>;
-    /// Whether the session shares its connections to the server.
-    fn is_shared(&self) -> bool;
-    /// Whether the server may end a statement with this text after a time of its own, if the session shares its
-    /// connections.
-    fn limits(&self, text: &[u8]) -> bool;
-    /// Which connections the session may have, if it shares them.
-    fn pool_key(&self) -> Option<Arc<PoolKey>>;
-    /// Whether a text asks for something of the session that its connection has in another way.
-    fn must_answer_itself(&self, text: &[u8]) -> bool;
-    /// What the session remembers of its last results, since its connection does not.
-    fn remembered(&self, back: Back) -> Option<i64>;
+    /// What is owed.
+    fn owed(&self) -> &Owed;
+    /// Like [`Self::owed`], to be changed.
+    fn owed_mut(&mut self) -> &mut Owed;
+    /// How responses are changed on their way to the client.
+    fn amendments(&mut self) -> &mut Amendments;
+    /// What the session has for sharing its connections.
+    fn pooled(&self) -> &Pooled;
+    /// The same, to be changed.
+    fn pooled_mut(&mut self) -> &mut Pooled;
     /// The answer to a text that asks for warnings or errors which the session took along.
     fn tell_diagnostics(&mut self, text: &[u8]) -> Option<Vec<u8>>;
     /// Whether the connection ends before locks of this incarnation are freed for another proxy.
     fn answers_for(&self, proxy: ProxyId) -> bool;
-    /// Another session needs the connection.
-    fn is_wanted(&mut self);
     /// Gives the connection back before a statement that waits, if nothing ties the session to it.
     fn check_in(&mut self) -> Errand<'_, ()>;
     /// Gets a connection, unless there is one.
@@ -147,7 +129,7 @@ impl Server for Link {
     }
 
     fn keep_diagnostics(&mut self) -> Errand<'_, ()> {
-        self.read_diagnostics()
+        read_diagnostics(self)
     }
 
     fn exchange_prepare<'a>(&'a mut self, packet: &'a [u8]) -> Errand<'a, Reply> {
@@ -155,11 +137,7 @@ impl Server for Link {
     }
 
     fn bring(&mut self, id: u32) -> Errand<'_, ()> {
-        self.prepare_again(id)
-    }
-
-    fn take_refusal(&mut self, id: u32, command: Command) -> Option<Box<[u8]>> {
-        self.take_refusal(id, command)
+        prepare_again(self, id)
     }
 
     fn next(&mut self, interest: Interest) -> Task<'_, Result<LinkEvent, CloseReason>> {
@@ -178,36 +156,24 @@ impl Server for Link {
         self.capabilities()
     }
 
-    fn status(&self) -> Status {
+    fn status(&self) -> ServerStatus {
         self.status()
     }
 
-    fn status_is_plain(&self) -> bool {
-        self.status_is_plain()
-    }
-
-    fn may_have_changes(&self) -> bool {
-        self.may_have_changes()
-    }
-
     fn server_used(&self) -> Instant {
-        self.server_used()
+        self.server().used()
     }
 
     fn note_server_used(&mut self) {
-        self.note_server_used();
+        self.server_mut().note_used();
     }
 
     fn known_since(&self) -> Option<Duration> {
-        self.known_since()
+        self.server().known_since()
     }
 
     fn note_known(&mut self, at: Duration) {
-        self.note_known(at);
-    }
-
-    fn owes_nothing(&self) -> bool {
-        self.owes_nothing()
+        self.server_mut().note_known(at);
     }
 
     fn settle(&mut self) -> Errand<'_, ()> {
@@ -215,7 +181,7 @@ impl Server for Link {
     }
 
     fn has_unread_command(&self) -> bool {
-        self.hears_commands() && self.has_unread_client()
+        self.hears_commands() && self.client().has_unread()
     }
 
     fn send_client(&mut self, bytes: &[u8]) -> Result<(), CloseReason> {
@@ -224,10 +190,6 @@ impl Server for Link {
 
     fn send_results(&mut self, bytes: &[u8]) -> Result<(), CloseReason> {
         self.send_results(bytes)
-    }
-
-    fn describe(&mut self, columns: Vec<Column>) {
-        self.describe(columns);
     }
 
     fn forward(&mut self, packet: &[u8], recipient: Recipient) -> Result<(), CloseReason> {
@@ -250,40 +212,28 @@ impl Server for Link {
         self.send_to_gate(packet)
     }
 
-    fn take_gate_reply(&mut self) -> Option<Reply> {
-        self.take_gate_reply()
-    }
-
-    fn drop_gate_reply(&mut self) {
-        self.drop_gate_reply();
-    }
-
-    fn skipped(&mut self) -> &mut Skipped {
-        self.skipped()
-    }
-
     fn replay_skipped(&mut self) -> Result<(), CloseReason> {
         self.replay_skipped()
     }
 
-    fn is_shared(&self) -> bool {
-        self.is_shared()
+    fn owed(&self) -> &Owed {
+        self.owed()
     }
 
-    fn limits(&self, text: &[u8]) -> bool {
-        self.limits(text)
+    fn owed_mut(&mut self) -> &mut Owed {
+        self.owed_mut()
     }
 
-    fn pool_key(&self) -> Option<Arc<PoolKey>> {
-        self.pool_key()
+    fn amendments(&mut self) -> &mut Amendments {
+        self.amendments()
     }
 
-    fn must_answer_itself(&self, text: &[u8]) -> bool {
-        self.must_answer_itself(text)
+    fn pooled(&self) -> &Pooled {
+        self.pooled()
     }
 
-    fn remembered(&self, back: Back) -> Option<i64> {
-        self.remembered(back)
+    fn pooled_mut(&mut self) -> &mut Pooled {
+        self.pooled_mut()
     }
 
     fn tell_diagnostics(&mut self, text: &[u8]) -> Option<Vec<u8>> {
@@ -294,16 +244,12 @@ impl Server for Link {
         self.answers_for(proxy)
     }
 
-    fn is_wanted(&mut self) {
-        self.is_wanted();
-    }
-
     fn check_in(&mut self) -> Errand<'_, ()> {
-        self.check_in_before_statement()
+        check_in_before_statement(self)
     }
 
     fn check_out<'a>(&'a mut self, context: &'a Context) -> Errand<'a, Checkout> {
-        self.check_out(context)
+        check_out(self, context)
     }
 
     fn bound_silence(&mut self) {

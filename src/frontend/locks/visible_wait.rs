@@ -265,13 +265,13 @@ pub(crate) async fn leave_gate(
         Acquired::Failed(_) | Acquired::Deadlock => None,
     };
     if !wait.is_shown() || value.is_none() || !may_track(cx, wait.shown) {
-        cx.server.drop_gate_reply();
+        cx.server.owed_mut().drop_gate_reply();
         release_gate(cx, &mut wait)?;
         return Ok(None);
     }
     release_gate(cx, &mut wait)?;
     cx.settle().await?;
-    let reply = cx.server.take_gate_reply();
+    let reply = cx.server.owed_mut().take_gate_reply();
     let said = reply.and_then(|reply| tracked(cx, &reply, value, &wait));
     if said.is_some() && empties_warnings(Function::GetLock, cx.flavour(), value) {
         let expression = Function::GetLock.value_expression(cx.flavour(), value, &[]);
@@ -287,7 +287,7 @@ fn may_track(cx: &CallContext<'_>, shown: &WaitStatement<'_>) -> bool {
     let late = shown.call.bare.is_do && !cx.capabilities().has(Capabilities::DEPRECATE_EOF);
     !shown.stand_in
         && cx.capabilities().has(Capabilities::SESSION_TRACK)
-        && (late || !cx.server.status_is_plain())
+        && (late || !cx.server.status().is_plain())
 }
 
 /// The server's reply as the client's, if it reports tracked state: it reports it only once.

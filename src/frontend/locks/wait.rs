@@ -11,9 +11,9 @@ use super::visible_wait::{
     GateStep, VisibleWait, WaitStatement, Waited, hear_gate, leave_gate, wait_at,
 };
 use crate::engine::handle::{Acquired, SessionEvent, Ticket};
-use crate::frontend::link::checkout::Checkout;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::{Interest, LinkEvent};
+use crate::frontend::moves::checkout::Checkout;
 use crate::frontend::shared::waits::{LockWait, WaitCertainty};
 use crate::lock::codes;
 use crate::lock::name::{Key, Name};
@@ -103,12 +103,12 @@ async fn wait_and_come_back(
         }
         Err(end) => {
             drop(wait);
-            cx.server.drop_gate_reply();
+            cx.server.owed_mut().drop_gate_reply();
             // The session ends: a grant that comes nevertheless goes back, since nobody
             // listens on the ticket any more. One already in the ticket is ours to return.
             cx.locks.cancel(&ticket);
             if let Ok(Acquired::Granted(grant)) = ticket.outcome.await {
-                if cx.server.is_shared() && matches!(end, CloseReason::ServerGone) {
+                if cx.server.pooled().is_shared() && matches!(end, CloseReason::ServerGone) {
                     // The session may go on, and its client does not get this lock.
                     cx.locks.release(vec![(ticket.key, grant.token)], grant.proxy).await;
                 } else {
@@ -123,7 +123,7 @@ async fn wait_and_come_back(
 /// Gets a connection to the server again, if the wait was without one. The error for the client if there is none: a
 /// session that waited on with a lock might wait for one that waits for the lock.
 async fn come_back(cx: &mut CallContext<'_>) -> Result<Option<Vec<u8>>, CloseReason> {
-    if !cx.server.is_shared() {
+    if !cx.server.pooled().is_shared() {
         return Ok(None);
     }
     let arrival = attend(cx.locks, cx.context, cx.server.check_out(cx.context)).await?;
@@ -212,7 +212,7 @@ async fn until_decided(
                 GateStep::Closed(None) => cx.context.metrics.gate_failures.inc(),
             },
             _ = signs.tick(), if !wait.is_shown() => {
-                if cx.server.owes_nothing() && cx.server.known_since().is_some() {
+                if cx.server.owed().is_nothing() && cx.server.known_since().is_some() {
                     cx.server.send_hidden(&packet::ping())?;
                 }
             }
@@ -226,9 +226,9 @@ async fn become_visible(
     wait: &mut VisibleWait<'_>,
 ) -> Result<(), CloseReason> {
     cx.command.note_wait();
-    let inside = cx.server.status().has(Status::IN_TRANS);
+    let inside = cx.server.status().flags().has(Status::IN_TRANS);
     cx.identity.activity().set_waiting(!inside);
-    if cx.server.is_shared() && !cx.server.limits(wait.text()) {
+    if cx.server.pooled().is_shared() && !cx.server.pooled().limits(wait.text()) {
         // Others need the connection more: among them, perhaps, the lock's holder.
         wait.never_shown();
         return attend(cx.locks, cx.context, cx.server.check_in()).await;
@@ -251,7 +251,7 @@ async fn hear_server(
     wait: &mut VisibleWait<'_>,
 ) -> Result<Option<Waited>, CloseReason> {
     cx.server.hear_server()?;
-    match cx.server.take_gate_reply() {
+    match cx.server.owed_mut().take_gate_reply() {
         Some(reply) => hear_gate(cx, &reply, wait).await,
         None => Ok(None),
     }

@@ -53,11 +53,11 @@ pub(crate) async fn fence_write(
     let answer = settle_write(cx, write).await?;
     // Somebody may have ended the statement that switches it on.
     for _ in 0..TRIES {
-        if !cx.server.status().has(Status::AUTOCOMMIT) {
+        if !cx.server.status().flags().has(Status::AUTOCOMMIT) {
             back(cx).await?;
         }
     }
-    if !cx.server.status().has(Status::AUTOCOMMIT) {
+    if !cx.server.status().flags().has(Status::AUTOCOMMIT) {
         return Err(CloseReason::Broken("autocommit could not be switched on again"));
     }
     cx.send_client(&answer)?;
@@ -67,7 +67,7 @@ pub(crate) async fn fence_write(
 /// Whether the session is in no transaction, and a write would commit.
 async fn is_between(cx: &mut CallContext<'_>) -> Result<bool, CloseReason> {
     let apart = |status: Status| status.has(Status::AUTOCOMMIT) && !status.has(Status::IN_TRANS);
-    if apart(cx.server.status()) && cx.server.may_have_changes() {
+    if apart(cx.server.status().flags()) && cx.server.status().may_have_changes() {
         // After an error only the server knows.
         attend(
             cx.locks,
@@ -76,7 +76,7 @@ async fn is_between(cx: &mut CallContext<'_>) -> Result<bool, CloseReason> {
         )
         .await?;
     }
-    Ok(apart(cx.server.status()) && !cx.server.may_have_changes())
+    Ok(apart(cx.server.status().flags()) && !cx.server.status().may_have_changes())
 }
 
 /// Commits a write, or takes it back: what its client hears.
@@ -86,7 +86,7 @@ async fn settle_write(cx: &mut CallContext<'_>, write: Reply) -> Result<Vec<u8>,
         return Ok(write.bytes);
     }
     let mut instead = None;
-    if cx.server.status().has(Status::IN_TRANS) {
+    if cx.server.status().flags().has(Status::IN_TRANS) {
         instead = put_question(cx).await?;
     } else {
         // Of tables without transactions it is made already.

@@ -5,13 +5,15 @@
 
 use std::time::Duration;
 
-use super::audit_notes::AuditNotes;
-use super::creation::Creation;
+use tokio::time::Instant;
+
+use super::capture::{Doubts, MOST_NAMES};
+use super::creation::{Creation, Creations};
 use super::lost::is_single;
 use super::pins::{Pin, Pins};
-use super::pooled_session::{MOST_NAMES, PooledSession};
 use crate::backend::session_state::is_plain;
 use crate::frontend::shared::audits::Audits;
+use crate::frontend::shared::programs::KnownPrograms;
 use crate::sql::find::first_word::begins_with;
 use crate::sql::session::effects::{Mark, SessionEffects};
 use crate::store::session_lists::SessionLists;
@@ -49,78 +51,120 @@ const COUNTERS: [&str; 9] = [
     "Uptime_since_flush_status",
 ];
 
-impl PooledSession {
-    /// The session begins again, on this connection or on another one.
-    pub(super) fn forget_audits(&mut self) {
-        self.audit = AuditNotes { reading: self.audit.reading, ..AuditNotes::new() };
+/// What is known of a session on its connection, for an audit.
+pub(crate) struct AuditNotes {
+    audits: Audits,
+    programs: KnownPrograms,
+    creations: Creations,
+    /// The last audit found that the session must stay, and nothing that could change that has run since.
+    futile: bool,
+    /// Something may have run that leaves what no server lists.
+    unlisted: bool,
+    /// An audit has found nothing: what it cannot see would be lost by a reset at least.
+    clear: bool,
+    /// The seeds of RAND() were set: nothing uses them up.
+    seeded: bool,
+    /// The pins that the audit under way may end.
+    lifted: Pins,
+    /// The reading of stored programs before which their changes are not known.
+    reading: u64,
+    /// The session has the connection since then.
+    since: Instant,
+}
+
+impl AuditNotes {
+    /// On a connection without any state.
+    pub(super) fn new(audits: Audits, programs: KnownPrograms) -> Self {
+        Self {
+            audits,
+            programs,
+            creations: Creations::default(),
+            futile: false,
+            unlisted: false,
+            clear: false,
+            seeded: false,
+            lifted: Pins::default(),
+            reading: 0,
+            since: Instant::now(),
+        }
     }
 
-    /// A text is about to run.
-    pub(super) fn note_creation(&mut self, text: &[u8], effects: &SessionEffects) {
-        let creation = Creation::read(text, self.state.schema.as_deref());
-        let alone = self.loss_tracking.before.is_some() && effects.variables.is_empty();
-        self.audit.creations.begin(creation.filter(|_| alone && is_single(text)));
+    /// What is known of stored programs.
+    pub(super) fn programs(&self) -> &KnownPrograms {
+        &self.programs
+    }
+
+    /// The session begins again, on this connection or on another one.
+    pub(super) fn forget(&mut self) {
+        let fresh = Self::new(self.audits.clone(), self.programs.clone());
+        *self = Self { reading: self.reading, ..fresh };
+    }
+
+    /// A text is about to run; `alone`: the server owes nothing before it, and it names no variables.
+    pub(super) fn note_creation(&mut self, text: &[u8], schema: Option<&[u8]>, alone: bool) {
+        let creation = Creation::read(text, schema);
+        self.creations.begin(creation.filter(|_| alone && is_single(text)));
     }
 
     /// A response has ended.
     pub(super) fn note_created(&mut self, well: bool) {
-        self.audit.creations.end(well);
+        self.creations.end(well);
     }
 
     /// A statement is about to run that has effects.
-    pub(super) fn note_for_audit(&mut self, text: &[u8], effects: &SessionEffects) {
+    pub(super) fn note_effects(&mut self, text: &[u8], effects: &SessionEffects, flavour: Flavour) {
         let has = |mark: &Mark| effects.has(*mark);
         if NEWS.iter().any(has) {
-            self.audit.futile = false;
+            self.futile = false;
         }
         // MySQL lists all that is left.
-        if self.flavour == Flavour::MariaDb {
+        if flavour == Flavour::MariaDb {
             let unknown = [Mark::Execute, Mark::Block].iter().any(has);
             let called =
                 !has(&Mark::Call) || is_single(text) && self.programs.names().know_called(text);
-            self.audit.unlisted |= unknown || !called;
+            self.unlisted |= unknown || !called;
         }
     }
 
     /// A value is set that the next statement uses up, or that has stopped.
-    pub(super) fn note_one_shot(&mut self, name: &[u8]) {
-        self.pins.add(Pin::OneShotValue);
-        self.audit.futile = false;
-        self.audit.seeded |= name.starts_with(b"rand_seed");
+    pub(super) fn note_one_shot(&mut self, name: &[u8], pins: &mut Pins) {
+        pins.add(Pin::OneShotValue);
+        self.futile = false;
+        self.seeded |= name.starts_with(b"rand_seed");
     }
 
     /// A statement is about to run that may use up the next id.
-    pub(super) fn note_use(&mut self, text: &[u8]) {
-        if self.pins.has(Pin::OneShotValue) && begins_with(text, &USES) {
-            self.audit.futile = false;
+    pub(super) fn note_use(&mut self, text: &[u8], pins: Pins) {
+        if pins.has(Pin::OneShotValue) && begins_with(text, &USES) {
+            self.futile = false;
         }
     }
 
     /// What a statement names may be a stored program that changes the session.
-    pub(super) fn note_programs(&mut self, text: &[u8]) {
+    pub(super) fn note_programs(&mut self, text: &[u8], pins: &mut Pins) {
         let names = self.programs.names();
         if names.are_named_in(text) {
-            self.pins.add(Pin::Routine);
-            self.audit.futile = false;
-            self.audit.unlisted |= names.leave_more(text);
+            pins.add(Pin::Routine);
+            self.futile = false;
+            self.unlisted |= names.leave_more(text);
         }
     }
 
     /// Stored programs have changed: before they are read again, this session may run one.
-    pub(super) fn note_programs_changed(&mut self) {
-        self.pins.add(Pin::Routine);
-        self.audit.futile = false;
-        self.audit.reading = self.programs.next_reading();
+    pub(super) fn note_programs_changed(&mut self, pins: &mut Pins) {
+        pins.add(Pin::Routine);
+        self.futile = false;
+        self.reading = self.programs.next_reading();
     }
 
     /// Whether only such things tie the session to its connection as an audit may find to be over.
-    pub(crate) fn may_be_audited(&self) -> bool {
-        let AuditNotes { futile, unlisted, seeded, reading, .. } = self.audit;
-        let mut others = self.pins;
+    pub(crate) fn is_worth(&self, pins: Pins) -> bool {
+        let Self { futile, unlisted, seeded, reading, .. } = *self;
+        let mut others = pins;
         for pin in AUDITED {
             others.remove(pin);
         }
-        !self.pins.is_empty()
+        !pins.is_empty()
             && others.is_empty()
             && !futile
             && !unlisted
@@ -128,25 +172,19 @@ impl PooledSession {
             && self.programs.last_reading() >= reading
     }
 
-    /// Whether the server's lists are needed for that.
-    pub(crate) fn needs_lists(&self) -> bool {
-        self.pins.has(Pin::Routine)
-    }
-
     /// Takes in the lists: what the session has is in doubt. Whether it may leave, as far as they tell.
-    pub(crate) fn take_in_lists(&mut self, lists: &SessionLists) -> bool {
+    pub(crate) fn take_in_lists(lists: &SessionLists, doubts: &mut Doubts) -> bool {
         let plain = lists.variables.iter().all(|name| is_plain(name));
         let carried = plain && lists.variables.len() <= MOST_NAMES;
         if lists.prepared || lists.locked || !carried {
             return false;
         }
-        self.doubts
-            .names
-            .extend(lists.variables.iter().map(|name| name.to_ascii_lowercase().into()));
-        self.doubts.role = true;
-        self.doubts.insert_id = true;
-        self.doubts.found_rows = true;
-        self.doubts.login = false;
+        let names = lists.variables.iter().map(|name| name.to_ascii_lowercase().into());
+        doubts.names.extend(names);
+        doubts.role = true;
+        doubts.insert_id = true;
+        doubts.found_rows = true;
+        doubts.login = false;
         true
     }
 
@@ -156,35 +194,33 @@ impl PooledSession {
     }
 
     /// The pins that an audit may end, which it ends unless they are added again.
-    pub(crate) fn lift_audited(&mut self) -> Pins {
-        let before = self.pins;
-        self.audit.lifted = before;
+    pub(crate) fn lift(&mut self, pins: &mut Pins) -> Pins {
+        self.lifted = *pins;
         for pin in AUDITED {
-            self.pins.remove(pin);
+            pins.remove(pin);
         }
-        before
+        self.lifted
     }
 
     /// Nothing is left: the session may leave.
     pub(crate) fn note_clear(&mut self) {
-        self.audit.clear = true;
+        self.clear = true;
     }
 
     /// Whether an audit was what let the session leave.
     pub(super) fn was_audited(&self) -> bool {
-        self.audit.clear
+        self.clear
     }
 
     /// The session stays: something is left, or nobody can tell.
-    pub(crate) fn note_kept(&mut self, pins: Pins, futile: bool) {
-        self.pins = pins.with(self.pins);
-        self.audit.futile = futile;
+    pub(crate) fn note_kept(&mut self, futile: bool) {
+        self.futile = futile;
     }
 
     /// The questions that the session's own connection must answer: its counters at last, whose reply is no error; before
     /// them whether tables that it has made are there, and whether a value is set.
-    pub(crate) fn audit_questions(&self) -> Vec<Vec<u8>> {
-        let tables = self.audit.creations.names().iter();
+    pub(crate) fn questions(&self) -> Vec<Vec<u8>> {
+        let tables = self.creations.names().iter();
         let tables = tables.map(|name| [b"SHOW CREATE TABLE ", &**name].concat());
         let values = self.asks_for_values().then(|| ONE_SHOT.to_vec());
         let names = COUNTERS.join("','");
@@ -195,31 +231,31 @@ impl PooledSession {
 
     /// Whether the first question, and the last but one, are for values that may be set.
     pub(crate) fn asks_for_values(&self) -> bool {
-        self.audit.lifted.has(Pin::OneShotValue)
+        self.lifted.has(Pin::OneShotValue)
     }
 
     /// Whether these counters leave no doubt that the session has no temporary table but those that it is known to have
     /// made, and no statement that was prepared in SQL.
-    pub(crate) fn are_clear(&self, counters: &[(Vec<u8>, u64)]) -> bool {
+    pub(crate) fn are_clear(&self, counters: &[(Vec<u8>, u64)], flavour: Flavour) -> bool {
         let of = |name: &str| {
             let found = counters.iter().find(|c| c.0.eq_ignore_ascii_case(name.as_bytes()));
             found.map(|counter| counter.1)
         };
         let none = |name: &str| of(name) == Some(0);
-        let made = of(match self.flavour {
+        let made = of(match flavour {
             Flavour::MySql => "Com_create_table",
             Flavour::MariaDb => "Com_create_temporary_table",
         });
         // A table may have another name than it was made with.
-        let AuditNotes { creations, since, .. } = &self.audit;
+        let Self { creations, since, .. } = self;
         let renamed = !none("Com_alter_table") || !none("Com_rename_table");
-        let tables = made.is_some_and(|made| creations.are_all(made, self.flavour))
+        let tables = made.is_some_and(|made| creations.are_all(made, flavour))
             && (creations.names().is_empty() || !renamed);
         let prepared = match (of("Com_prepare_sql"), of("Com_dealloc_sql")) {
             (Some(prepared), Some(dropped)) => dropped >= prepared,
             _ => false,
         };
-        let others = match self.flavour {
+        let others = match flavour {
             Flavour::MySql => none("Com_set_resource_group"),
             Flavour::MariaDb => none("Com_create_sequence"),
         };

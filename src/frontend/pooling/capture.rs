@@ -24,6 +24,9 @@ const LARGEST: usize = 8 * 1024;
 /// Bytes of the expressions for all of a session's, which are one statement.
 const LARGEST_SUM: usize = 256 * 1024;
 
+/// Names of variables that are asked for at once.
+pub(super) const MOST_NAMES: usize = 50;
+
 /// What has changed, perhaps, without a report.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Doubts {

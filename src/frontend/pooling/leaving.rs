@@ -1,7 +1,6 @@
 //! The state that a session leaves on its connection, and the one that a reset of it leaves to the session.
 
 use super::capture::Doubts;
-use super::named::NamedTexts;
 use super::pooled_session::PooledSession;
 use crate::backend::left::{Left, LeftState};
 use crate::clock;
@@ -18,14 +17,14 @@ impl PooledSession {
             state.schema = None;
         }
         // Of effects that no server tells, a session knows only by what was read of stored programs.
-        let told = self.programs.are_read();
+        let told = self.audit.programs().are_read();
         // A reset adds to the mode what such a client has asked for, and SET takes it away.
-        let adds = self.key.capabilities.has(Capabilities::IGNORE_SPACE);
+        let adds = self.account.key().capabilities.has(Capabilities::IGNORE_SPACE);
         let alone = told
             && !adds
-            && !self.was_audited()
-            && self.named.is_empty()
-            && !self.statements.are_here();
+            && !self.audit.was_audited()
+            && self.prepared.named.is_empty()
+            && !self.prepared.statements.are_here();
         Left::Known(Box::new(LeftState { state, alone, since: clock::now() }))
     }
 
@@ -33,13 +32,12 @@ impl PooledSession {
     pub(crate) fn reset(&mut self) {
         self.state.reset();
         let Doubts { schema, found_rows, found_more, .. } = self.doubts;
-        let doubts = Doubts::after_reset(self.flavour).of_client(self.key.capabilities);
+        let doubts = Doubts::after_reset(self.flavour).of_client(self.account.key().capabilities);
         self.doubts = Doubts { schema, found_rows, found_more, ..doubts };
         self.pins.reset();
-        self.forget_diagnostics();
-        self.forget_audits();
-        self.statements.clear(self.state.schema.is_some());
+        self.warnings.forget(&mut self.pins);
+        self.audit.forget();
+        self.prepared.clear(self.state.schema.is_some());
         self.show_statements();
-        self.named = NamedTexts::default();
     }
 }

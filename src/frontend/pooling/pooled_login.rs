@@ -59,7 +59,7 @@ pub(crate) fn logged_in(
     let schemaless = account.schema.is_none();
     let at = LoginAt { capabilities, flavour, version, current, events, context };
     let pooled = session_of(account, shared, at);
-    let key = Arc::clone(&pooled.key);
+    let key = Arc::clone(pooled.account.key());
     let permit = shared.pool.adopt(&key);
     let server = server.shared(key, capabilities, schemaless, tag, permit);
     (server, Some(pooled))

@@ -3,19 +3,21 @@
 
 use std::sync::Arc;
 
-use super::audit_notes::AuditNotes;
+use super::audit::AuditNotes;
 use super::bound::reads_variables;
-use super::capture::Doubts;
-use super::changes::Changes;
+use super::capture::{Doubts, MOST_NAMES};
 use super::diagnostics::Diagnostics;
-use super::finding::RowsFound;
+use super::found_rows::{ResultCounts, StatementPlace};
 use super::lost::{IfLost, is_single, only_reads_variables};
-use super::named::NamedTexts;
+use super::own_statements::OwnStatements;
 use super::pins::{Pin, Pins};
-use super::results::LastResults;
-use super::statements::CarriedStatements;
+use super::place::{Nudge, PoolPlace};
+use super::pooled_account::PooledAccount;
+use super::shown::Shown;
+use super::under_way::UnderWay;
+use super::warnings::{KeptWarnings, are_few};
 use crate::backend::learned::LearnedSecrets;
-use crate::backend::pool::{Hold, Pool, PoolKey};
+use crate::backend::pool::{Pool, PoolKey};
 use crate::backend::session_state::{COUPLED, SessionState, VariableKind, is_of_names};
 use crate::config::Handover;
 use crate::engine::shared::current_backend::CurrentBackend;
@@ -31,12 +33,6 @@ use crate::sql::lexer::dialect::Dialect;
 use crate::sql::session::effects::{Mark, SessionEffects};
 use crate::types::Flavour;
 
-/// Ends a session that is idle for too long.
-pub(crate) type IdleEnd = std::pin::Pin<Box<tokio::time::Sleep>>;
-
-/// Names of user variables that are asked for at once.
-pub(super) const MOST_NAMES: usize = 50;
-
 /// What uses no table on MariaDB, though its text has such words.
 const KEEPS_WARNINGS: [Mark; 4] =
     [Mark::PreparesLiteral, Mark::PreparesComputed, Mark::Deallocates, Mark::UnlocksTables];
@@ -44,99 +40,30 @@ const KEEPS_WARNINGS: [Mark; 4] =
 /// A transaction that begins unlocks tables.
 const UNLOCKING: [&[u8]; 2] = [b"begin", b"start"];
 
+/// A limit for queries that have none.
+const SELECT_LIMIT: &[u8] = b"sql_select_limit";
+
 /// A session that shares its connections.
 pub(crate) struct PooledSession {
-    pub pool: Pool,
-    pub key: Arc<PoolKey>,
-    pub flavour: Flavour,
+    pub(crate) place: PoolPlace,
+    pub(crate) account: PooledAccount,
+    pub(crate) flavour: Flavour,
     /// How another connection gets the state.
-    pub handover: Handover,
+    pub(crate) handover: Handover,
     /// The state, as far as it is known.
-    pub state: SessionState,
+    pub(crate) state: SessionState,
     /// What is not known of it.
-    pub doubts: Doubts,
-    pub pins: Pins,
-    /// The first collation of its login.
-    pub collation: u8,
-    /// What is known of its account.
-    pub secrets: Arc<LearnedSecrets>,
-    pub(super) programs: KnownPrograms,
-    pub(super) audits: Audits,
-    /// What is known of the connection, for an audit.
-    pub(super) audit: AuditNotes,
-    /// While it has a connection.
-    pub hold: Option<Hold>,
-    /// The same, as everyone knows it who may have to end it.
-    pub current: CurrentBackend,
-    /// Asks the session for its connection.
-    pub nudge: Arc<dyn Fn() + Send + Sync>,
-    /// While it has none: ends the session if its client says nothing.
-    pub idle_end: Option<IdleEnd>,
-    /// KILL or a RELEASE has ended the session, and the server is about to end its connection.
-    pub killed: bool,
-    /// Somebody wants the connection.
-    pub asked: bool,
-    /// A statement's text tells why the server reports that something has changed.
-    explained: bool,
-    /// The client hears what the server reports.
-    pub tracks: bool,
-    /// The statement may be a SET NAMES with a collation.
-    collates: bool,
-    /// The character sets and the collation of its login, as SET NAMES takes them, once they are known.
-    pub(super) login_names: Option<Box<[u8]>>,
-    /// The last statement may have unlocked tables.
-    unlocks: bool,
-    /// What the statement under way does to FOUND_ROWS().
-    pub(super) finding: RowsFound,
-    /// What the statement under way changes beside the session.
-    pub(super) changes: Changes,
-    /// The client is about to change what the server reports.
-    pub leaves_reports: bool,
-    /// The server may report what the last statement changed with a later reply only.
-    pub reports_late: bool,
-    /// A client that hears EOF packets has had rows since the server was last asked, and they may come from what has
-    /// changed the session: only the next OK tells.
-    pub rows_may_hide: bool,
-    /// Warnings and errors of its last statement, if it took them along.
-    pub(super) diagnostics: Option<Box<Diagnostics>>,
-    /// The next statement finds none of them.
-    pub(super) diagnostics_spent: bool,
-    /// They cannot be taken along.
-    pub(super) diagnostics_stay: bool,
-    /// A question was put off, since the client might ask for its warnings first.
-    pub waits_for_warnings: bool,
-    /// A command has run since the session rested last.
-    pub ran: bool,
-    /// The client's next commands wait until nothing is owed: others wait for a connection.
-    pub makes_way: bool,
-    /// Commands that have left something to ask for, one after the other, while others waited.
-    pub(super) renewals: u8,
-    /// Its last results.
-    pub(super) results: LastResults,
-    /// Its connection was another account's before: it may have kept something of that one, and goes to nobody.
-    pub(super) foreign: bool,
-    /// The server has denied a change of user on its connection: MariaDB denies all after three, so it goes to nobody.
-    pub denied: bool,
-    /// It has a role of that account, which no other connection could be given.
-    pub(super) borrows_role: bool,
-    /// What is known for the case that its connection ends.
-    pub loss_tracking: IfLost,
-    /// Those that were prepared by a command.
-    pub(super) statements: CarriedStatements,
-    /// The log has told that it has too many of these.
-    pub(super) told_of_many: bool,
-    /// Those that were prepared in SQL.
-    pub(super) named: NamedTexts,
-    /// How the last text was read.
-    pub(super) dialect: Dialect,
-    /// Prepared again, it would not be the same: it asks for something of the statement before it, or the types of
-    /// variables that it reads are bound to it.
-    pub(super) stays: bool,
-    /// Shown in the metric of pinned sessions.
-    pub(super) shown: Pins,
-    /// Shown in the metric of statements.
-    pub(super) shown_statements: i64,
-    pub(super) metrics: Arc<Metrics>,
+    pub(crate) doubts: Doubts,
+    /// What ties the session to its connection.
+    pub(crate) pins: Pins,
+    pub(crate) under_way: UnderWay,
+    pub(crate) warnings: KeptWarnings,
+    pub(crate) counts: ResultCounts,
+    /// What is known for the case that the connection ends.
+    pub(crate) loss_tracking: IfLost,
+    pub(super) prepared: OwnStatements,
+    pub(crate) audit: AuditNotes,
+    pub(super) shown: Shown,
 }
 
 /// What a session has to share its connections with.
@@ -156,7 +83,7 @@ pub(crate) struct PooledSessionOf {
     pub state: SessionState,
     pub current: CurrentBackend,
     /// Asks the session for its connection.
-    pub nudge: Arc<dyn Fn() + Send + Sync>,
+    pub nudge: Nudge,
     pub handover: Handover,
     pub metrics: Arc<Metrics>,
 }
@@ -167,97 +94,67 @@ impl PooledSession {
         let PooledSessionOf { pool, key, flavour, dialect, collation, tracks, .. } = of;
         let PooledSessionOf { secrets, programs, audits, state, current, nudge, .. } = of;
         let PooledSessionOf { handover, metrics, .. } = of;
+        let account = PooledAccount::new(key, secrets, collation);
         let mut pins = Pins::default();
-        if !secrets.opens_for(&key.user) {
+        if !account.opens() {
             pins.add(Pin::Auth);
         }
-        let doubts = Doubts::at_login(flavour).of_client(key.capabilities);
+        let doubts = Doubts::at_login(flavour).of_client(account.key().capabilities);
         let doubts = doubts.in_schema(state.schema.as_deref());
-        let statements = CarriedStatements::new(flavour, state.schema.is_some());
+        let prepared = OwnStatements::new(flavour, dialect, state.schema.is_some());
         Self {
-            pool,
-            key,
+            place: PoolPlace::new(pool, current, nudge),
+            account,
             flavour,
             handover,
-            collation,
-            secrets,
-            programs,
-            audits,
-            audit: AuditNotes::new(),
             state,
             doubts,
             pins,
-            hold: None,
-            current,
-            nudge,
-            idle_end: None,
-            killed: false,
-            asked: false,
-            explained: false,
-            tracks,
-            collates: false,
-            login_names: None,
-            unlocks: false,
-            finding: RowsFound::default(),
-            changes: Changes::default(),
-            leaves_reports: false,
-            reports_late: false,
-            rows_may_hide: true,
-            diagnostics: None,
-            diagnostics_spent: false,
-            diagnostics_stay: false,
-            waits_for_warnings: false,
-            ran: false,
-            renewals: 0,
-            makes_way: false,
-            results: LastResults::default(),
+            under_way: UnderWay::new(tracks),
+            warnings: KeptWarnings::default(),
+            counts: ResultCounts::default(),
             loss_tracking: IfLost::default(),
-            foreign: false,
-            denied: false,
-            borrows_role: false,
-            statements,
-            told_of_many: false,
-            named: NamedTexts::default(),
-            dialect,
-            stays: false,
-            shown: Pins::default(),
-            shown_statements: 0,
-            metrics,
+            prepared,
+            audit: AuditNotes::new(audits, programs),
+            shown: Shown::new(metrics),
         }
     }
 
     pub(super) fn note_effects(&mut self, effects: &SessionEffects, text: &[u8]) {
         let has = |mark| effects.has(mark);
         // A one-shot setting may be used up. A text that calls nothing changes nothing unseen.
-        self.rows_may_hide |=
+        self.under_way.rows_may_hide |=
             !effects.is_empty() || text.contains(&b'(') || !self.state.characteristics.is_empty();
-        self.stays =
+        self.prepared.stays =
             looks_back(effects) || self.flavour == Flavour::MySql && reads_variables(text, effects);
-        self.note_asking(text, effects);
+        let clears = self.clears(text, effects);
+        self.warnings.note_asking((text, effects), (clears, self.flavour), &mut self.pins);
         // It may set system variables, of which some servers report no name.
         let sets = begins_with(text, &[b"set"]);
-        self.explained = !effects.is_empty() || sets;
-        self.collates = sets && names_collation(text);
-        self.unlocks =
+        self.under_way.explained = !effects.is_empty() || sets;
+        self.under_way.collates = sets && names_collation(text);
+        self.under_way.unlocks =
             is_single(text) && (has(Mark::UnlocksTables) || begins_with(text, &UNLOCKING));
         self.note_finding(text, effects);
-        self.note_use(text);
+        self.audit.note_use(text, self.pins);
         if effects.is_empty() {
             return;
         }
-        self.leaves_reports |= has(Mark::TrackSetting) && !self.pins.has(Pin::Tracking);
+        self.under_way.leaves_reports |= has(Mark::TrackSetting) && !self.pins.has(Pin::Tracking);
         self.pins.take_marks(effects.marks);
         // From here on it may be another account's.
-        self.foreign |= has(Mark::SessionUser);
-        self.borrows_role |= has(Mark::SessionUser);
-        self.note_for_audit(text, effects);
-        self.changes.note(effects, text, &self.programs, &self.secrets);
+        if has(Mark::SessionUser) {
+            self.account.note_session_user();
+        }
+        self.audit.note_effects(text, effects, self.flavour);
+        let Self { under_way, audit, account, .. } = self;
+        under_way.changes.note(effects, text, audit.programs(), account.secrets());
         self.doubts.role |= has(Mark::Role);
         self.doubts.login &= !has(Mark::Role);
         let told =
             [Mark::LastInsertId, Mark::Call, Mark::Execute, Mark::Block].map(has).contains(&true);
         self.doubts.insert_id |= mutants::or(Mutant::InsertIdByReplies, told, false);
-        self.reports_late |= has(Mark::SetStatement);
+        self.under_way.reports_late |= has(Mark::SetStatement);
         if !only_reads_variables(text) {
             self.note_variables(effects);
         }
@@ -295,20 +192,22 @@ impl PooledSession {
     pub(crate) fn take_in(&mut self, reported: &Reported) {
         self.doubts.insert_id |= reported.insert_id;
         if reported.warned {
-            self.note_diagnostics();
+            self.warnings.note(&mut self.pins);
         }
-        self.take_in_result(reported.result);
+        self.counts.take_in(reported.result, &mut self.doubts);
         let named = |change: &SessionChange| {
             matches!(change, SessionChange::Variable { .. } | SessionChange::Schema(_))
         };
-        let explained = self.explained || reported.changes.iter().any(named);
+        let explained = self.under_way.explained || reported.changes.iter().any(named);
         for (nth, change) in reported.changes.iter().enumerate() {
             self.take_in_prepared(reported, nth);
             self.state.take_in(change);
             match change {
                 SessionChange::Variable { name, .. } => {
                     self.note_variable(name);
-                    if self.reports_late && VariableKind::of(name) == VariableKind::Carried {
+                    if self.under_way.reports_late
+                        && VariableKind::of(name) == VariableKind::Carried
+                    {
                         self.doubts.variables.insert(name.clone());
                     }
                 }
@@ -317,12 +216,14 @@ impl PooledSession {
                     self.pins.add(Pin::TableLocks);
                 }
                 // After ALTER TABLE MySQL reports none, though the table is still locked.
-                SessionChange::Transaction(_) if self.unlocks => self.pins.remove(Pin::TableLocks),
+                SessionChange::Transaction(_) if self.under_way.unlocks => {
+                    self.pins.remove(Pin::TableLocks);
+                }
                 SessionChange::Schema(_) => {
                     if std::mem::take(&mut self.doubts.schema) {
-                        self.statements.doubt_stays();
+                        self.prepared.statements.doubt_stays();
                     }
-                    self.statements.note_schema(self.state.schema.is_some());
+                    self.prepared.statements.note_schema(self.state.schema.is_some());
                 }
                 SessionChange::Something
                 | SessionChange::Transaction(_)
@@ -334,41 +235,98 @@ impl PooledSession {
 
     pub(super) fn note_variable(&mut self, name: &[u8]) {
         // They were told in another character set.
-        if name == b"character_set_results" && self.diagnostics.is_some() {
-            self.forget_diagnostics();
+        if name == b"character_set_results" && self.warnings.are_taken() {
+            self.warnings.forget(&mut self.pins);
         }
         match VariableKind::of(name) {
             VariableKind::Carried => {
                 let coupled = COUPLED.iter().find(|(first, _)| *first == name);
                 self.doubts.variables.extend(coupled.map(|(_, second)| Box::from(*second)));
                 if is_of_names(name) || name == b"collation_connection" {
-                    self.statements.doubt_stays();
+                    self.prepared.statements.doubt_stays();
                     self.doubts.charsets = true;
                     self.doubts.login = false;
-                    self.doubts.handshake = self.collates;
-                    self.doubts.collated = self.collates;
+                    self.doubts.handshake = self.under_way.collates;
+                    self.doubts.collated = self.under_way.collates;
                 }
             }
             VariableKind::Nothing | VariableKind::Tracking => {}
-            VariableKind::OneShot => self.note_one_shot(name),
+            VariableKind::OneShot => self.audit.note_one_shot(name, &mut self.pins),
             VariableKind::Replication => self.pins.add(Pin::ReplicationVar),
             VariableKind::Profiling => self.pins.add(Pin::Profiling),
         }
     }
 
+    /// A statement is about to run. The one after SQL_CALC_FOUND_ROWS may ask for the number in a way in which the
+    /// connection alone can answer; after that the session takes the number along.
+    fn note_finding(&mut self, text: &[u8], effects: &SessionEffects) {
+        self.pins.remove(Pin::FoundRows);
+        let alone = self.loss_tracking.before.is_some();
+        let limited = self.state.variable(SELECT_LIMIT).is_some();
+        let place = StatementPlace { alone, limited, flavour: self.flavour };
+        self.counts.note(text, effects, place);
+    }
+
     /// A response to the client has ended.
     pub(crate) fn note_ending(&mut self, ending: Ending) {
         let well = !ending.is_error();
-        if self.changes.end(well, &self.programs, (&self.secrets, &self.pool)) {
-            self.note_programs_changed();
+        let Self { under_way, audit, account, place, .. } = self;
+        if under_way.changes.end(well, audit.programs(), (account.secrets(), place.pool())) {
+            audit.note_programs_changed(&mut self.pins);
         }
-        self.note_created(well);
+        self.audit.note_created(well);
         match ending {
             Ending::Ok { warnings: 1.., .. } | Ending::Err { .. } => {
-                self.note_diagnostics();
+                self.warnings.note(&mut self.pins);
             }
             Ending::Ok { .. } | Ending::Plain => {}
         }
+    }
+}
+
+/// For the session's moves.
+impl PooledSession {
+    /// Shows what ties the session to its connection.
+    pub(crate) fn show_pins(&mut self) {
+        if self.shown.show_pins(self.pins) {
+            self.place.note_reasons(self.pins);
+        }
+    }
+
+    /// Whether so many warnings and errors can be taken along. If not, the session stays.
+    pub(crate) fn note_numbers(&mut self, numbers: &[i64]) -> bool {
+        let few = are_few(numbers);
+        if !few {
+            self.take_diagnostics(None);
+        }
+        few
+    }
+
+    /// The session takes warnings and errors along; `None`: they are too large.
+    pub(crate) fn take_diagnostics(&mut self, diagnostics: Option<Diagnostics>) {
+        // The connection has them still: only a reset makes it forget them.
+        self.audit.note_clear();
+        self.warnings.take(diagnostics, &mut self.pins);
+    }
+
+    /// Others wait: results that the client might ask for tie the session to its connection for a short time only.
+    pub(crate) fn loosen(&mut self, soon: bool) {
+        self.warnings.loosen(soon, &mut self.pins);
+    }
+
+    /// The connection has heard something that is not the session's. A question `ahead` of a COMMIT leaves FOUND_ROWS() as
+    /// it was on MySQL, and the COMMIT sets ROW_COUNT(). Where the client hears all reports, nothing was remembered.
+    pub(crate) fn note_unseen(&mut self, ahead: bool) {
+        let leaves = ahead && self.flavour == Flavour::MySql;
+        if !(leaves || self.under_way.tracks() && self.pins.has(Pin::Tracking)) {
+            self.counts.note_move();
+        }
+    }
+
+    /// Whether the state that was asked for is known: it is these doubts' no more.
+    pub(crate) fn end_doubts(&mut self) -> Doubts {
+        self.warnings.end_putting_off();
+        std::mem::take(&mut self.doubts)
     }
 }
 

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use super::address::{Addressed, statement_of};
-use super::finding::RowsFound;
 use super::lost::is_undone;
 use super::pins::Pin;
 use super::pooled_session::PooledSession;
 use super::statement::Again;
 use super::statements::{Awaited, Follows, Preparing, Whereabouts};
 use crate::protocol::capabilities::Capabilities;
-use crate::protocol::cut::{LastResult, Preparation, PreparedStatement, Reported};
+use crate::protocol::cut::{Preparation, PreparedStatement, Reported};
 use crate::protocol::frame::{FrameHeader, HEADER};
 use crate::protocol::response::Ending;
 use crate::protocol::statement_ids::StatementNumbers;
@@ -25,37 +24,39 @@ const LONGEST: usize = 64 * 1024;
 impl PooledSession {
     /// A statement is about to run, or to be prepared by a command. Its text is judged before its results are.
     pub(crate) fn note_text(&mut self, text: &[u8], dialect: Dialect, runs: bool) {
-        self.dialect = dialect;
+        self.prepared.dialect = dialect;
         self.loss_tracking.undone = is_undone(text);
         self.loss_tracking.releases =
             if runs { ConnectionRelease::of(text, dialect) } else { ConnectionRelease::No };
-        self.note_programs(text);
+        self.audit.note_programs(text, &mut self.pins);
         let effects = session_effects(text, dialect);
-        let executed = if runs { self.named.take_in(text, dialect, &effects) } else { None };
+        let executed =
+            if runs { self.prepared.named.take_in(text, dialect, &effects) } else { None };
         match executed {
             Some((text, dialect)) => {
                 self.loss_tracking.undone = false;
                 self.loss_tracking.releases = ConnectionRelease::of(&text, dialect);
                 self.note_variables(&effects);
                 self.doubts.insert_id = true;
-                self.note_programs(&text);
+                self.audit.note_programs(&text, &mut self.pins);
                 self.note_effects(&session_effects(&text, dialect), &text);
             }
             None => self.note_effects(&effects, text),
         }
         if runs {
-            self.note_creation(text, &effects);
-            self.pins.set(Pin::SqlPrepare, !self.named.is_empty());
+            let alone = self.loss_tracking.before.is_some() && effects.variables.is_empty();
+            self.audit.note_creation(text, self.state.schema.as_deref(), alone);
+            self.pins.set(Pin::SqlPrepare, !self.prepared.named.is_empty());
         }
     }
 
     /// A statement is too long to be judged as a whole; this is its beginning.
     pub(crate) fn note_long(&mut self, head: &[u8], dialect: Dialect) {
         self.note_text(head, dialect, true);
-        self.rows_may_hide = true;
+        self.under_way.rows_may_hide = true;
         if self.state.several || !begins_with(head, &[b"insert", b"replace"]) {
             self.pins.add(Pin::LongStatement);
-            self.changes.note_accounts(&self.secrets);
+            self.under_way.changes.note_accounts(self.account.secrets());
         }
     }
 
@@ -66,9 +67,9 @@ impl PooledSession {
             .and_then(|frame| packet.get(HEADER + 1..HEADER + frame.len));
         // How such a text reads depends on the character set, which is another one when it is prepared again.
         let caches = capabilities.has(Capabilities::MARIADB_CACHE_METADATA);
-        let movable = |text: &&[u8]| !self.stays && (!caches || text.is_ascii());
+        let movable = |text: &&[u8]| !self.prepared.stays && (!caches || text.is_ascii());
         let text = whole.filter(movable).map(Arc::from);
-        self.statements.prepares(Preparing { text, dialect: self.dialect });
+        self.prepared.statements.prepares(Preparing { text, dialect: self.prepared.dialect });
     }
 
     /// A statement is about to be executed: its text is judged as that of any other.
@@ -76,14 +77,14 @@ impl PooledSession {
         // Of a text that is not kept, nothing is known.
         self.loss_tracking.undone = false;
         self.loss_tracking.releases = ConnectionRelease::No;
-        let again = self.statements.again(self.statements.meant(id));
+        let again = self.prepared.statements.again(self.prepared.statements.meant(id));
         if let Some(Again { text, dialect, .. }) = again.cloned() {
             self.note_text(&text, dialect, false);
             self.loss_tracking.releases = ConnectionRelease::of(&text, dialect);
         } else {
-            self.rows_may_hide = true;
-            self.finding = RowsFound::Unseen;
-            self.changes.note_forgotten(&self.secrets);
+            self.under_way.rows_may_hide = true;
+            self.counts.note_unknown();
+            self.under_way.changes.note_forgotten(self.account.secrets());
         }
     }
 
@@ -93,15 +94,15 @@ impl PooledSession {
             let Preparation { statement, hidden, .. } = *preparation;
             if hidden {
                 if let Some(statement) = &statement {
-                    self.statements.hid(statement);
+                    self.prepared.statements.hid(statement);
                 }
                 continue;
             }
             let doubt = self.doubts.of_bound();
-            let follows = self.statements.answered(statement, &self.state, doubt);
+            let follows = self.prepared.statements.answered(statement, &self.state, doubt);
             self.note_tied(follows);
             if statement.is_some_and(|statement| statement.warns) {
-                self.note_diagnostics();
+                self.warnings.note(&mut self.pins);
             }
         }
         self.pin_statements();
@@ -111,10 +112,10 @@ impl PooledSession {
         if follows == Follows::Yes {
             return;
         }
-        self.metrics.pool_statements_tied.inc();
-        if follows == Follows::TooMany && !std::mem::replace(&mut self.told_of_many, true) {
+        self.shown.metrics().pool_statements_tied.inc();
+        if follows == Follows::TooMany && self.prepared.is_first_of_many() {
             tracing::warn!(
-                user = %String::from_utf8_lossy(self.key.user.bytes()),
+                user = %String::from_utf8_lossy(self.account.key().user.bytes()),
                 "a session keeps its connection: it has more prepared statements than can follow it; its client \
                  should close them"
             );
@@ -124,19 +125,19 @@ impl PooledSession {
     /// What was captured tells the character sets, or it could not be captured.
     pub(crate) fn note_captured(&mut self) {
         if self.doubts.is_empty() {
-            self.statements.doubt_ends(&self.state);
+            self.prepared.statements.doubt_ends(&self.state);
             self.pin_statements();
         }
     }
 
     /// Where a statement is.
     pub(crate) fn whereabouts(&self, id: u32) -> Whereabouts {
-        self.statements.whereabouts(id)
+        self.prepared.statements.whereabouts(id)
     }
 
     /// Whether the server has not yet answered a PREPARE of the client's.
     pub(crate) fn is_preparing(&self) -> bool {
-        self.statements.is_preparing()
+        self.prepared.statements.is_preparing()
     }
 
     /// Changes a command for a prepared statement, at `at` in `bytes`, into one for the session's connection. `None`: it
@@ -149,7 +150,7 @@ impl PooledSession {
     ) -> Option<Addressed> {
         statement_of(&bytes[at..])?;
         let attributes = capabilities.has(Capabilities::QUERY_ATTRIBUTES);
-        let about = self.statements.address(bytes, at, attributes);
+        let about = self.prepared.statements.address(bytes, at, attributes);
         self.pin_statements();
         about
     }
@@ -157,72 +158,68 @@ impl PooledSession {
     /// Whether an execution cannot be made one for the session's connection.
     pub(crate) fn lacks_room(&self, packet: &[u8], capabilities: Capabilities) -> bool {
         let attributes = capabilities.has(Capabilities::QUERY_ATTRIBUTES);
-        self.statements.lacks_room_for_types(packet, attributes)
+        self.prepared.statements.lacks_room_for_types(packet, attributes)
     }
 
     /// A statement is closed while the session has no connection.
     pub(crate) fn note_closed(&mut self, id: u32) {
-        self.statements.remove(self.statements.meant(id));
+        self.prepared.statements.remove(self.prepared.statements.meant(id));
         self.pin_statements();
     }
 
     /// The response to a command for a statement has ended.
     pub(crate) fn note_asked(&mut self, (id, asked): (u32, Awaited), ending: Ending) {
-        self.statements.ended(id, asked, ending);
+        self.prepared.statements.ended(id, asked, ending);
         self.pin_statements();
     }
 
     /// What it takes to prepare a statement again, if it must be.
     pub(crate) fn away(&self, id: u32) -> Option<(u32, Again)> {
-        let id = self.statements.meant(id);
-        let away = self.statements.whereabouts(id) == Whereabouts::Away;
-        self.statements.again(id).filter(|_| away).map(|again| (id, again.clone()))
+        let id = self.prepared.statements.meant(id);
+        let away = self.prepared.statements.whereabouts(id) == Whereabouts::Away;
+        self.prepared.statements.again(id).filter(|_| away).map(|again| (id, again.clone()))
     }
 
     /// A statement was prepared again, or refused by an error packet with this payload.
     pub(crate) fn note_brought(&mut self, id: u32, outcome: Result<PreparedStatement, Box<[u8]>>) {
         let counter = match outcome {
-            Ok(_) => &self.metrics.pool_statements_again,
-            Err(_) => &self.metrics.pool_statements_refused,
+            Ok(_) => &self.shown.metrics().pool_statements_again,
+            Err(_) => &self.shown.metrics().pool_statements_refused,
         };
         counter.inc();
         if outcome.is_err() {
-            self.results.take_in(Some(LastResult::Failed), false);
-            self.note_diagnostics();
+            self.counts.note_failed();
+            self.warnings.note(&mut self.pins);
         }
-        self.statements.brought(id, outcome);
+        self.prepared.statements.brought(id, outcome);
         self.pin_statements();
     }
 
     /// The session has no connection any more, on which statements were numbered like this.
     pub(crate) fn note_left(&mut self, numbers: Option<StatementNumbers>) {
-        self.statements.leave(numbers);
+        self.prepared.statements.leave(numbers);
         self.pin_statements();
     }
 
     /// How statements are numbered on the next connection.
     pub(crate) fn statement_numbers(&self) -> StatementNumbers {
-        self.statements.numbers()
+        self.prepared.statements.numbers()
     }
 
     /// What a command for a statement is answered with that could not be prepared again. `keeps`: so is the next.
     pub(crate) fn take_refusal(&mut self, id: u32, keeps: bool) -> Option<Box<[u8]>> {
-        self.statements.take_refusal(id, keeps)
+        self.prepared.statements.take_refusal(id, keeps)
     }
 
     pub(super) fn pin_statements(&mut self) {
-        self.pins.set(Pin::Prepared, self.statements.is_tied());
-        self.pins.set(Pin::LongData, self.statements.has_long_data());
-        self.pins.set(Pin::Cursor, self.statements.has_cursor());
+        self.pins.set(Pin::Prepared, self.prepared.statements.is_tied());
+        self.pins.set(Pin::LongData, self.prepared.statements.has_long_data());
+        self.pins.set(Pin::Cursor, self.prepared.statements.has_cursor());
         self.show_statements();
     }
 
     /// Shows in the metrics how many statements it keeps.
     pub(super) fn show_statements(&mut self) {
-        let kept = i64::try_from(self.statements.kept()).unwrap_or(i64::MAX);
-        let before = std::mem::replace(&mut self.shown_statements, kept);
-        if kept != before {
-            self.metrics.pool_statements.add(kept - before);
-        }
+        self.shown.show_statements(self.prepared.statements.kept());
     }
 }

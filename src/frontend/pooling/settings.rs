@@ -1,7 +1,8 @@
 //! System variables that a statement sets, and of which the server will report nothing.
 
+use super::capture::MOST_NAMES;
 use super::pins::Pin;
-use super::pooled_session::{MOST_NAMES, PooledSession};
+use super::pooled_session::PooledSession;
 use crate::backend::session_state::{VariableKind, is_of_names};
 use crate::sql::session::effects::SessionEffects;
 

@@ -2,8 +2,7 @@
 
 use super::audit::AUDITED;
 use super::diagnostics::{Diagnostics, is_count, question};
-use super::pins::Pin;
-use super::pooled_session::PooledSession;
+use super::pins::{Pin, Pins};
 use crate::protocol::status::Status;
 use crate::sql::find::first_word::begins_with;
 use crate::sql::find::words::Back;
@@ -15,97 +14,167 @@ const MOST: i64 = 64;
 /// So many commands of a session may leave something to ask for, one after the other, and its client asks for nothing.
 const MOST_RENEWALS: u8 = 2;
 
-impl PooledSession {
+/// What a session has taken along of its warnings and errors.
+#[derive(Debug, Default)]
+pub(crate) struct KeptWarnings {
+    taken: Option<Box<Diagnostics>>,
+    /// The next statement finds none of them.
+    spent: bool,
+    /// They cannot be taken along.
+    stay: bool,
+    /// A question was put off, since the client might ask for its warnings first.
+    waited: bool,
+    /// A command has run since the session rested last.
+    ran: bool,
+    /// Commands that have left something to ask for, one after the other, while others waited.
+    renewals: u8,
+}
+
+impl KeptWarnings {
     /// A statement has left some.
-    pub(super) fn note_diagnostics(&mut self) {
-        self.forget_diagnostics();
-        self.pins.add(Pin::Diagnostics);
+    pub(super) fn note(&mut self, pins: &mut Pins) {
+        self.forget(pins);
+        pins.add(Pin::Diagnostics);
     }
 
     /// There are none any more.
-    pub(crate) fn forget_diagnostics(&mut self) {
-        (self.diagnostics, self.diagnostics_spent, self.diagnostics_stay) = (None, false, false);
-        self.pins.remove(Pin::Diagnostics);
+    pub(super) fn forget(&mut self, pins: &mut Pins) {
+        (self.taken, self.spent, self.stay) = (None, false, false);
+        pins.remove(Pin::Diagnostics);
     }
 
-    /// A statement is about to run, which may clear them.
-    pub(super) fn note_asking(&mut self, text: &[u8], effects: &SessionEffects) {
-        if self.diagnostics_spent {
-            self.forget_diagnostics();
+    /// Whether the session took any along.
+    pub(super) fn are_taken(&self) -> bool {
+        self.taken.is_some()
+    }
+
+    /// A statement is about to run, which may clear them. `clears`: it does, unless it asks for them.
+    pub(super) fn note_asking(
+        &mut self,
+        (text, effects): (&[u8], &SessionEffects),
+        (clears, flavour): (bool, Flavour),
+        pins: &mut Pins,
+    ) {
+        if self.spent {
+            self.forget(pins);
         }
         let asks = effects.has(Mark::Diagnostics);
-        if !asks && self.clears(text, effects) {
-            self.forget_diagnostics();
+        if !asks && clears {
+            self.forget(pins);
         }
         // On MySQL SELECT finds them once.
         let shows = begins_with(text, &[b"show", b"get"]);
-        self.diagnostics_spent =
-            self.diagnostics.is_some() && asks && !shows && self.flavour == Flavour::MySql;
+        self.spent = self.taken.is_some() && asks && !shows && flavour == Flavour::MySql;
     }
 
     /// Whether they tie the session to its connection, and can be taken along, as far as is known.
-    pub(crate) fn may_take_diagnostics(&self) -> bool {
-        let mut others = self.pins;
+    pub(crate) fn may_be_taken(&self, pins: Pins) -> bool {
+        let mut others = pins;
         others.remove(Pin::Diagnostics);
         for pin in AUDITED {
             others.remove(pin);
         }
-        self.pins.has(Pin::Diagnostics) && others.is_empty() && !self.diagnostics_stay
+        pins.has(Pin::Diagnostics) && others.is_empty() && !self.stay
     }
 
-    /// Whether so many can be taken along. If not, the session stays.
-    pub(crate) fn note_numbers(&mut self, numbers: &[i64]) -> bool {
-        let few = numbers.len() == 2 && numbers.iter().all(|number| *number <= MOST);
-        if !few {
-            self.take_diagnostics(None);
-        }
-        few
-    }
-
-    /// The session takes them along; `None`: they are too large, and it stays, unless it goes on and on.
-    pub(crate) fn take_diagnostics(&mut self, diagnostics: Option<Diagnostics>) {
-        // The connection has them still: only a reset makes it forget them.
-        self.note_clear();
+    /// The session takes them along; `None`: they are too many, or too large, and it stays, unless it goes on and on.
+    pub(super) fn take(&mut self, diagnostics: Option<Diagnostics>, pins: &mut Pins) {
         if diagnostics.is_none() && self.renewals > MOST_RENEWALS {
-            self.forget_diagnostics();
+            self.forget(pins);
             return;
         }
-        self.diagnostics_stay = diagnostics.is_none();
-        self.pins.set(Pin::Diagnostics, diagnostics.is_none());
-        self.diagnostics = diagnostics.map(Box::new);
+        self.stay = diagnostics.is_none();
+        pins.set(Pin::Diagnostics, diagnostics.is_none());
+        self.taken = diagnostics.map(Box::new);
+    }
+
+    /// A command is about to run.
+    pub(super) fn note_begin(&mut self) {
+        self.ran = true;
+    }
+
+    /// The session has another connection.
+    pub(super) fn forget_renewals(&mut self) {
+        self.renewals = 0;
     }
 
     /// Others wait. Results that the client might ask for tie the session to its connection no more if it does not ask for
     /// them `soon`, or after some commands.
-    pub(crate) fn loosen(&mut self, soon: bool) {
-        let asks = self.pins.has(Pin::FoundRows) || self.pins.has(Pin::Diagnostics);
+    pub(super) fn loosen(&mut self, soon: bool, pins: &mut Pins) {
+        let asks = pins.has(Pin::FoundRows) || pins.has(Pin::Diagnostics);
         if std::mem::take(&mut self.ran) {
             self.renewals = if asks { self.renewals.saturating_add(1) } else { 0 };
         }
         let ends = self.renewals > MOST_RENEWALS;
         if ends || !soon {
             // It is asked for before the session leaves.
-            self.pins.remove(Pin::FoundRows);
+            pins.remove(Pin::FoundRows);
         }
-        if ends && self.diagnostics_stay {
-            self.forget_diagnostics();
+        if ends && self.stay {
+            self.forget(pins);
         }
+    }
+
+    /// Whether the client may yet ask for the warnings of its last statement, which a question would clear. Once: the next
+    /// question is not put off.
+    pub(crate) fn put_off_question(&mut self, pins: Pins) -> bool {
+        self.may_be_taken(pins) && !std::mem::replace(&mut self.waited, true)
+    }
+
+    /// The state was asked for.
+    pub(super) fn end_putting_off(&mut self) {
+        self.waited = false;
     }
 
     /// Whether a text asks for what the session took along.
-    pub(crate) fn asks_for_diagnostics(&self, text: &[u8]) -> bool {
+    pub(super) fn are_asked_for(&self, text: &[u8], flavour: Flavour) -> bool {
         // MySQL prepares no statement that names these variables, so none could be rewritten.
-        let variables = self.flavour == Flavour::MariaDb;
+        let variables = flavour == Flavour::MariaDb;
         let names = |back: &Back| variables && back.is_in(text);
-        self.diagnostics.is_some()
+        self.taken.is_some()
             && (question(text).is_some() || [Back::Warnings, Back::Errors].iter().any(names))
     }
 
-    /// The answer to a text that is one of the questions, from what the session took along. `status`: as it is now.
-    pub(crate) fn tell_diagnostics(&mut self, text: &[u8], status: Status) -> Option<Vec<u8>> {
+    /// The answer to a text that is one of the questions, from what the session took along, and whether it counts as a query
+    /// of one row. `status`: as it is now.
+    pub(super) fn answer(&self, text: &[u8], status: Status) -> Option<(Vec<u8>, bool)> {
         let nth = question(text)?;
-        let answer = self.diagnostics.as_ref()?.answer(nth, status)?;
-        self.results.tell_rows(is_count(nth).then_some(1));
-        Some(answer)
+        Some((self.taken.as_ref()?.answer(nth, status)?, is_count(nth)))
+    }
+
+    /// How many the session took along, if that is asked.
+    pub(super) fn number(&self, back: Back) -> Option<i64> {
+        self.taken.as_ref()?.number(back)
+    }
+}
+
+/// Whether so many can be taken along.
+pub(super) fn are_few(numbers: &[i64]) -> bool {
+    numbers.len() == 2 && numbers.iter().all(|number| *number <= MOST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_that_cannot_be_taken_along_keep_the_session_for_some_commands() {
+        let (mut warnings, mut pins) = (KeptWarnings::default(), Pins::default());
+        for _ in 0..=MOST_RENEWALS {
+            warnings.note_begin();
+            warnings.note(&mut pins);
+            warnings.loosen(true, &mut pins);
+            assert!(warnings.may_be_taken(pins));
+            warnings.take(None, &mut pins);
+        }
+        assert!(!pins.has(Pin::Diagnostics), "others have waited long enough");
+    }
+
+    #[test]
+    fn a_question_is_put_off_once() {
+        let (mut warnings, mut pins) = (KeptWarnings::default(), Pins::default());
+        assert!(!warnings.put_off_question(pins), "there are none");
+        warnings.note(&mut pins);
+        assert!(warnings.put_off_question(pins) && !warnings.put_off_question(pins));
     }
 }

@@ -33,7 +33,7 @@ pub(crate) fn fetch_row(
         statement.cursor = (!ended).then_some(cursor);
     }
     let shown = if ended { Status::LAST_ROW_SENT } else { Status::CURSOR_EXISTS };
-    let status = Status(cx.server.status().lasting() | shown);
+    let status = Status(cx.server.status().flags().lasting() | shown);
     let mut out = Vec::with_capacity(32);
     put_fetched(&mut out, cursor.column, row.map(|row| row.0), status, cx.capabilities());
     cx.send_client(&out)

@@ -213,7 +213,7 @@ async fn answer_binary(
     let emptied = empties_warnings(function, cx.flavour(), value);
     if pure.is_empty() && !call.bare.special && !emptied && !unfound && may_answer_alone(cx, by_ok)
     {
-        cx.server.skipped().answered(by_ok);
+        cx.server.owed_mut().skipped().answered(by_ok);
     } else {
         cx.forget_skipped();
         let (before, after): (&[u8], &[u8]) = if unfound {

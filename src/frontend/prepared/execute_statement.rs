@@ -136,7 +136,7 @@ async fn execute_last(
             let types = types.zip(column::type_bytes(native));
             Some(Column { name: name.to_vec(), types, whole, left_out })
         });
-        cx.server.describe(columns.collect());
+        cx.server.amendments().describe(columns.collect());
     }
     let kept = kept_parameters(composite, edits);
     let payload = values.encode(id, &kept, cx.capabilities());

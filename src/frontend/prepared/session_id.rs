@@ -19,7 +19,7 @@ pub(crate) async fn prepare_with_id(
     packet: &[u8],
     text: &[u8],
 ) -> Result<bool, CloseReason> {
-    if !cx.server.is_shared() || !names_connection(text) {
+    if !cx.server.pooled().is_shared() || !names_connection(text) {
         return Ok(false);
     }
     let Some(composite) = as_composite(text, cx.dialect()) else { return Ok(false) };

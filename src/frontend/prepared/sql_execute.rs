@@ -96,7 +96,7 @@ pub(crate) async fn execute_text(
     }
     cx.forget_skipped();
     let packet = packet::command(&[prefix, &last]);
-    cx.server.describe(columns);
+    cx.server.amendments().describe(columns);
     cx.forward(&packet)
 }
 

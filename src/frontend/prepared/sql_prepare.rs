@@ -217,7 +217,7 @@ async fn pass_prepare(
 
 /// A statement that asks for its connection's id, which is the session's to say where connections are shared.
 fn asking_for_id(cx: &CallContext<'_>, text: &[u8]) -> Option<Composite> {
-    let asks = cx.server.is_shared() && names_connection(text);
+    let asks = cx.server.pooled().is_shared() && names_connection(text);
     classify::as_composite(text, cx.dialect()).filter(|_| asks)
 }
 

@@ -56,7 +56,7 @@ pub(crate) async fn text_of_source(
         return Ok(if names { PreparedText::Uncovered(ANOTHER) } else { PreparedText::Hidden });
     }
     // Its connection's id is the session's to say.
-    let asks = cx.server.is_shared() && words::names_connection(expression);
+    let asks = cx.server.pooled().is_shared() && words::names_connection(expression);
     if source.literal && !expression.contains(&b'\\') && !names && !asks {
         let commits = plain_literal(expression).filter(|text| may_commit(text));
         return Ok(commits.map_or(PreparedText::Hidden, |text| PreparedText::Known(text.into())));

@@ -87,7 +87,7 @@ pub(crate) async fn refuse_dropped(
     dropped: Dropped,
 ) -> Result<(), CloseReason> {
     cx.count(dropped.command);
-    if let Some(refusal) = cx.server.take_refusal(dropped.id, dropped.command) {
+    if let Some(refusal) = cx.server.pooled_mut().take_refusal(dropped.id, dropped.command) {
         return refuse_away(cx, dropped, &refusal);
     }
     if !cx.statements.contains(dropped.id) {

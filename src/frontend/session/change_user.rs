@@ -25,7 +25,7 @@ impl Session {
         self.cx().count(Command::CHANGE_USER);
         let payload = &packet[HEADER..];
         let session = Some(self.identity.connection());
-        let alone = |id: &ConnectionId| id.is_made() && !self.link.is_shared();
+        let alone = |id: &ConnectionId| id.is_made() && !self.link.pooled().is_shared();
         let tag = tag(self.context.engine.lease().proxy(), session.filter(alone));
         let change = ChangeUser::parse(payload, self.link.capabilities());
         let tag = Some(tag.as_bytes()).filter(|_| self.watch.is_none());
@@ -81,12 +81,12 @@ impl Session {
             if self.view.flavour() == Flavour::MySql {
                 return Err(CloseReason::ServerGone);
             }
-            self.link.note_denied_change();
+            self.link.pooled_mut().note_denied_change();
         }
         self.link.report_again()?;
         release_held(&mut self.cx()).await?;
         let Some(ok) = ok else { return Ok(()) };
-        let ok = if self.link.is_shared() {
+        let ok = if self.link.pooled().is_shared() {
             without_reports(&ok, self.link.capabilities(), self.view.flavour())
         } else {
             ok
@@ -94,7 +94,7 @@ impl Session {
         if let Some(change) = change {
             let owner = owner(change.user, self.identity.peer());
             self.identity.set_owner(owner, change.user_name(self.view.flavour()));
-            self.identity.show(self.link.is_encrypted());
+            self.identity.show(self.link.client().is_encrypted());
         }
         self.link.reset_status();
         self.link.learn_status(&ok);

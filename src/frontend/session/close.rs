@@ -88,7 +88,7 @@ impl Session {
 
     /// Gives the locks back once the server has rolled back; `quits`: it has not heard COM_QUIT.
     async fn release_after_rollback(&mut self, quits: bool) {
-        if self.locks.ledger().held().is_empty() && !self.link.is_shared() {
+        if self.locks.ledger().held().is_empty() && !self.link.pooled().is_shared() {
             return;
         }
         if self.keeps_rows() {
@@ -96,7 +96,7 @@ impl Session {
             return self.locks.abandon();
         }
         self.locks.announce_end();
-        if !self.link.has_server() {
+        if !self.link.server().is_there() {
             // Nothing of the session can run anywhere.
             let _ = release_held(&mut self.cx()).await;
             return;
@@ -108,7 +108,7 @@ impl Session {
             Ok(Ok(())) => {
                 // Done at the server. An error here means that the lease is lost.
                 let _ = release_held(&mut self.cx()).await;
-                if self.link.is_shared() {
+                if self.link.pooled().is_shared() {
                     self.link.leave_for_good();
                 } else if quits {
                     // Without it the server would count the connection as broken off.
@@ -190,14 +190,14 @@ impl Session {
     /// its thread is the proof.
     async fn let_server_finish(&mut self) -> Result<(), CloseReason> {
         // Nobody reads any more.
-        self.link.lose_client();
+        self.link.client_mut().lose();
         if let Some(why) = self.link.left_inside() {
             return Err(CloseReason::Broken(why));
         }
         // The proxy has asked for what is owed. It is done soon.
         attend_at_end(&mut self.locks, self.link.settled()).await?;
         // MariaDB forgets a prepared XA transaction when it resets; closing keeps it.
-        let in_transaction = self.link.status().has(Status::IN_TRANS);
+        let in_transaction = self.link.status().flags().has(Status::IN_TRANS);
         if self.view.flavour() == Flavour::MariaDb && in_transaction {
             return Err(CloseReason::Broken("an open transaction is ended by closing"));
         }

@@ -11,6 +11,7 @@ use crate::frontend::link::loss::LostBackend;
 use crate::frontend::locks::attend::attend;
 use crate::frontend::locks::operations::give_back_unanswered;
 use crate::frontend::locks::owner::{Asked, Locks};
+use crate::frontend::moves::errands::check_in;
 use crate::frontend::pooling::lost::{Loss, WhyEnds};
 use crate::frontend::state::phase::Phase;
 use crate::seldom::Turn;
@@ -30,7 +31,9 @@ impl Session {
     ) -> Result<(), CloseReason> {
         match turn {
             // Boxed, so that other turns do not carry the room for it.
-            Err(end @ (CloseReason::ServerGone | CloseReason::Left)) if self.link.is_shared() => {
+            Err(end @ (CloseReason::ServerGone | CloseReason::Left))
+                if self.link.pooled().is_shared() =>
+            {
                 Box::pin(self.go_on_or_end(end)).await
             }
             turn => turn,
@@ -66,9 +69,10 @@ impl Session {
         if !self.phase.takes_commands() || self.link.left_inside().is_some() {
             return Ok(false);
         }
-        match timeout(FAREWELL, attend(&mut self.locks, &self.context, self.link.check_in())).await
+        match timeout(FAREWELL, attend(&mut self.locks, &self.context, check_in(&mut self.link)))
+            .await
         {
-            Ok(Ok(())) => Ok(!self.link.has_server()),
+            Ok(Ok(())) => Ok(!self.link.server().is_there()),
             Ok(Err(CloseReason::ServerGone)) | Err(_) => Ok(false),
             Ok(Err(end)) => Err(end),
         }
@@ -95,7 +99,7 @@ impl Session {
         let Some(Turn { left_out }) = self.context.lines.lost.turn() else { return };
         let (connection, owner) = (self.identity.connection(), self.identity.owner_text());
         let locks = self.locks.ledger().held().len();
-        let tied_by = self.link.pin_names();
+        let tied_by = self.link.pooled().pin_names();
         tracing::warn!(
             %connection, %owner, reason = why.label(), tied_by, locks, left_out,
             "a session ends with its connection to the server"
@@ -111,11 +115,11 @@ impl Session {
     ) -> Result<bool, CloseReason> {
         let engine = self.context.engine.clone();
         // A server that was left has not ended the connection itself.
-        self.link.end_server();
+        self.link.server_mut().end_abruptly();
         let mut gone = pin!(timeout_at(until, engine.until_gone(ended.conn, ended.run)));
         loop {
             // The lock tables are elsewhere: the old server is not asked there. Without locks nothing is to be protected.
-            if self.link.is_left() && self.locks.ledger().held().is_empty() {
+            if self.link.server().is_left() && self.locks.ledger().held().is_empty() {
                 return Ok(true);
             }
             tokio::select! {
@@ -127,7 +131,7 @@ impl Session {
                     Err(end) => return Err(end),
                 },
                 gone = &mut gone => return Ok(gone.unwrap_or(false)),
-                () = self.link.client_speaks() => self.link.read_ahead()?,
+                () = self.link.client_mut().speaks() => self.link.read_ahead()?,
             }
         }
     }
@@ -135,7 +139,7 @@ impl Session {
     async fn go_on(&mut self, ended: &LostBackend) -> Result<(), CloseReason> {
         self.link.lose_server();
         self.cx().check_lease().await?;
-        if self.link.is_answering_command() {
+        if self.link.pooled().is_answering() {
             give_back_unanswered(&mut self.cx()).await?;
         }
         self.link.go_on_without(ended)?;

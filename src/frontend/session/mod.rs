@@ -28,6 +28,7 @@ use super::locks::attend::attend;
 use super::locks::call_context::{CallContext, text_start};
 use super::locks::owner::{Asked, LockOwner, Locks};
 use super::login::Authenticated;
+use super::moves::errands::{check_in_if_wanted, prepare_again, ready_next};
 use super::observe::pending_row_update::PendingRowUpdate;
 use super::observe::report::SessionReport;
 use super::observe::watch::{Purpose, Watch};
@@ -111,7 +112,7 @@ impl Session {
         let ids = SessionIds { connection, backend: backend.clone() };
         let several = capabilities.has(Capabilities::MULTI_STATEMENTS);
         let Begun { mut link, judged } = begin(login, &backend, guard, &events_in, &context);
-        link.say_at(Arc::clone(entry.activity()));
+        link.held_mut().say_at(Arc::clone(entry.activity()));
         let cluster = context.cluster.clone();
         let session = Self {
             link,
@@ -125,7 +126,7 @@ impl Session {
             watch,
             judged,
         };
-        session.identity.show(session.link.is_encrypted());
+        session.identity.show(session.link.client().is_encrypted());
         session
     }
 
@@ -170,8 +171,8 @@ impl Session {
         if self.locks.is_draining() && self.link.is_idle() && self.phase.takes_commands() {
             return Err(CloseReason::Drained);
         }
-        if self.link.is_shared() && self.phase.takes_commands() {
-            let errand = self.link.check_in_if_wanted();
+        if self.link.pooled().is_shared() && self.phase.takes_commands() {
+            let errand = check_in_if_wanted(&mut self.link);
             // Boxed, so that an idle session does not carry the room for it.
             Box::pin(attend(&mut self.locks, &self.context, errand)).await?;
         }
@@ -193,7 +194,7 @@ impl Session {
                 // The client may have said more before the server refused a command.
                 self.process_inbox()
             }
-            Wake::Link(LinkEvent::Client) if !self.link.has_server() => {
+            Wake::Link(LinkEvent::Client) if !self.link.server().is_there() => {
                 Box::pin(self.hear_without_server()).await
             }
             Wake::Link(LinkEvent::Client) => self.hear_client(),
@@ -215,15 +216,15 @@ impl Session {
     fn hear(&mut self, event: SessionEvent) -> Result<(), CloseReason> {
         let asked = self.locks.hear(event)?;
         if asked == Asked::End {
-            self.link.is_killed()?;
+            self.link.end_killed()?;
         }
         if asked == Asked::GiveBack {
-            self.link.is_wanted();
+            self.link.pooled_mut().ask_back();
         }
         if let Asked::Look(question) = asked {
             let reads = self.phase.takes_commands() && self.link.hears_commands();
             // The client's end may lie unread in its socket.
-            if reads && self.link.has_unread_client() {
+            if reads && self.link.client().has_unread() {
                 self.locks.answer_when_heard(question);
             } else {
                 self.locks.present(question);
@@ -264,7 +265,9 @@ impl Session {
             Phase::Parked => {
                 self.command = CurrentCommand::default();
                 let Self { link, locks, context, .. } = self;
-                if link.is_shared() && !attend(locks, context, link.ready_next(context)).await? {
+                if link.pooled().is_shared()
+                    && !attend(locks, context, ready_next(link, context)).await?
+                {
                     // It is looked at again, and refused.
                     self.phase = Phase::Relaying;
                     return Ok(());
@@ -273,18 +276,18 @@ impl Session {
                 if let Some(packet) = self.link.answer_command()
                     && let Answered::Several(several) = self.run_command(packet).await?
                 {
-                    self.link.join_responses();
+                    self.link.amendments().join();
                     self.command.become_part();
                     self.phase = Phase::Several(several);
                     return self.run_next().await;
                 }
             }
             Phase::Bringing(id) => {
-                attend(&mut self.locks, &self.context, self.link.prepare_again(id)).await?;
+                attend(&mut self.locks, &self.context, prepare_again(&mut self.link, id)).await?;
             }
             Phase::Relaying | Phase::Answering | Phase::Settling(_) => {}
         }
-        self.link.end_answer();
+        self.link.pooled_mut().end_answer();
         self.phase = Phase::Relaying;
         Ok(())
     }
@@ -310,13 +313,13 @@ impl Session {
     async fn run_next(&mut self) -> Result<(), CloseReason> {
         let dialect = self.cx().dialect();
         let Phase::Several(several) = &mut self.phase else { return Ok(()) };
-        let failed = self.link.joined_error();
+        let failed = self.link.amendments().has_failed();
         if several.has_begun() {
-            self.link.result_follows();
+            self.link.client_mut().result_follows();
         }
         let Some(part) = several.next().filter(|_| !failed) else {
             self.phase = Phase::Relaying;
-            self.link.end_joining();
+            self.link.amendments().end();
             return Ok(());
         };
         let text = text_start(&part.packet[HEADER..], self.link.capabilities());
@@ -328,11 +331,11 @@ impl Session {
             let asked = link.run_unseen(vec![packet::ping()], true, Whose::Proxy);
             attend(locks, context, asked).await?;
         }
-        self.link.join_next(part.more);
+        self.link.amendments().join_next(part.more);
         if scan(&part.packet).setting {
             self.view.note_setting(&part.packet, false);
         }
-        self.link.note_part(release);
+        self.link.pooled_mut().note_part(release);
         if part.alone {
             run_text(&mut self.cx(), part.packet).await.map(|_| ())
         } else {

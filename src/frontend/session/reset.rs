@@ -15,9 +15,7 @@ impl Session {
         let reply = cx.exchange(packet).await?;
         if !reply.is_error() {
             self.begin_anew();
-            if let Some(pooled) = self.link.pooled() {
-                pooled.go_back_to_login_names();
-            }
+            self.link.pooled_mut().go_back_to_login_names();
             self.link.report_again()?;
             release_held(&mut self.cx()).await?;
         }
@@ -26,10 +24,8 @@ impl Session {
 
     /// Forgets what the server has forgotten.
     pub(super) fn begin_anew(&mut self) {
-        if let Some(pooled) = self.link.pooled() {
-            pooled.reset();
-        }
-        self.link.forget_skipped();
+        self.link.pooled_mut().reset();
+        self.link.owed_mut().forget_skipped();
         self.view.reset();
         self.statements.reset();
         self.locks.ledger_mut().reset();

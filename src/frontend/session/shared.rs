@@ -3,11 +3,12 @@
 use tokio::time::Instant;
 
 use super::Session;
-use crate::frontend::link::checkout::Checkout;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::attend::attend_or_interrupt;
 use crate::frontend::locks::call_context::text_start;
 use crate::frontend::locks::owner::Locks;
+use crate::frontend::moves::checkout::Checkout;
+use crate::frontend::moves::errands::check_out;
 use crate::frontend::pooling::lost::is_rollback;
 use crate::lock::codes;
 use crate::protocol::command::Command;
@@ -23,26 +24,26 @@ impl Session {
 
     /// Gets a connection for the commands that are there, if there are any.
     pub(super) async fn run_without_server(&mut self) -> Result<(), CloseReason> {
-        while !self.link.has_server() {
+        while !self.link.server().is_there() {
             while let Some(id) = self.link.close_without_server() {
                 self.context.commands[usize::from(Command::STMT_CLOSE.0)].inc();
                 self.statements.remove(id);
             }
-            match self.link.next_command() {
+            match self.link.client().next_command() {
                 None => return Ok(()),
                 Some(Command::QUIT) => {
                     self.context.commands[usize::from(Command::QUIT.0)].inc();
-                    self.link.end_client();
+                    self.link.client_mut().end();
                     return Err(CloseReason::ClientQuit);
                 }
-                Some(command) if self.link.owes_error() => {
-                    if !self.link.has_whole_command()? {
+                Some(command) if self.link.pooled().owes_error() => {
+                    if !self.link.client().has_whole_command()? {
                         return Ok(());
                     }
                     self.tell_loss(command)?;
                 }
                 // A client that is slow to say it holds up nobody.
-                Some(_) if self.link.has_part_of_small_command() => return Ok(()),
+                Some(_) if self.link.client().has_part_of_small_command() => return Ok(()),
                 Some(_) => self.get_server().await?,
             }
         }
@@ -54,7 +55,7 @@ impl Session {
         let ends = match command {
             Command::RESET_CONNECTION | Command::CHANGE_USER => true,
             Command::QUERY => {
-                let payload = self.link.whole_command();
+                let payload = self.link.client().whole_command();
                 let at = text_start(payload, self.link.capabilities());
                 at.and_then(|at| payload.get(at..)).is_some_and(is_rollback)
             }
@@ -62,7 +63,7 @@ impl Session {
         };
         if !ends && command.is_unanswered() {
             // The object of the command is gone with the connection.
-            self.link.drop_command();
+            self.link.client_mut().drop_command();
             return Ok(());
         }
         match self.link.take_owed_error() {
@@ -91,15 +92,15 @@ impl Session {
     /// or the server ends it.
     async fn arrival(&mut self) -> Result<Option<Checkout>, CloseReason> {
         let Self { link, locks, context, .. } = self;
-        let current = link.pooled().map(|pooled| pooled.current.clone());
+        let current = link.pooled().session().map(|pooled| pooled.place.current().clone());
         let has_none = || current.as_ref().is_none_or(|current| current.id().is_none());
-        attend_or_interrupt(locks, context, link.check_out(context), has_none).await
+        attend_or_interrupt(locks, context, check_out(link, context), has_none).await
     }
 
     /// Answers the next command with an error.
     fn refuse_command(&mut self, error: &ErrorReply) -> Result<(), CloseReason> {
-        self.link.begin_idle(Instant::now());
-        let Some(command) = self.link.drop_command() else {
+        self.link.pooled_mut().begin_idle(Instant::now());
+        let Some(command) = self.link.client_mut().drop_command() else {
             return Err(CloseReason::Broken(
                 "there is no connection to the server for a long command",
             ));

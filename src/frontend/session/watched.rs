@@ -15,7 +15,7 @@ use crate::protocol::packet;
 impl Session {
     /// Takes in responses that somebody in the session waited for.
     pub(super) fn take_finished(&mut self) -> Result<(), CloseReason> {
-        for finished in self.link.take_finished() {
+        for finished in self.link.owed_mut().take_finished() {
             match finished {
                 Finished::Watched(mut seen, ending) => {
                     let (held, sent) = (seen.held.take(), seen.sent);

@@ -69,7 +69,7 @@ pub(crate) async fn run_composite(
     let columns = columns_of_native(cx, &statement, &edits).await?;
     // The statement itself is the last one in the session.
     cx.forget_skipped();
-    cx.server.describe(columns);
+    cx.server.amendments().describe(columns);
     cx.forward_text(prefix, &last)
 }
 

@@ -47,7 +47,7 @@ pub(crate) fn edit_for_nothing(cx: &CallContext<'_>, call: &Call) -> Edit {
 
 /// The session's id, where the statement asks for that of a shared connection.
 pub(crate) fn id_edits(cx: &CallContext<'_>, composite: &Composite) -> Edits {
-    if !cx.server.is_shared() {
+    if !cx.server.pooled().is_shared() {
         return Edits::new();
     }
     let id = cx.identity.connection();
@@ -71,15 +71,15 @@ pub(crate) async fn look_back(
 ) -> Result<Edits, CloseReason> {
     let results: Vec<_> = composite.looks_back.iter().filter(|(_, back)| !back.is_id()).collect();
     let mut edits = id_edits(cx, composite);
-    if cx.server.is_shared() && !results.is_empty() {
+    if cx.server.pooled().is_shared() && !results.is_empty() {
         // Calls that the proxy has answered count, too.
         cx.server.replay_skipped()?;
         cx.settle().await?;
     }
     let (remembered, results): (Vec<_>, Vec<_>) =
-        results.into_iter().partition(|(_, back)| cx.server.remembered(*back).is_some());
+        results.into_iter().partition(|(_, back)| cx.server.pooled().remembered(*back).is_some());
     for (span, back) in remembered {
-        let value = cx.server.remembered(*back).unwrap_or(0).to_string();
+        let value = cx.server.pooled().remembered(*back).unwrap_or(0).to_string();
         edits.push(Edit::everywhere(span.clone(), result_expression(cx, *back, &value)));
     }
     if results.is_empty() {

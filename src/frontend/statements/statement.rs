@@ -49,7 +49,10 @@ pub(crate) async fn columns_of_native(
     // No expression of MariaDB's has the types of all calls.
     let composite = statement.composite;
     let retype = cx.flavour() == Flavour::MariaDb
-        || composite.looks_back.iter().any(|(_, back)| !back.is_id() || cx.server.is_shared())
+        || composite
+            .looks_back
+            .iter()
+            .any(|(_, back)| !back.is_id() || cx.server.pooled().is_shared())
         || composite.lists.is_some();
     let own = if retype {
         let whole = 0..statement.composite.end;
@@ -108,7 +111,7 @@ pub(crate) fn columns_before(
         put_frame(&mut out, seq, definition);
     }
     if !cx.capabilities().has(Capabilities::DEPRECATE_EOF) {
-        let [low, high] = cx.server.status().lasting().to_le_bytes();
+        let [low, high] = cx.server.status().flags().lasting().to_le_bytes();
         put_frame(&mut out, seq.wrapping_add(1), &[0xfe, 0, 0, low, high]);
     }
     out

@@ -18,9 +18,11 @@ use crate::engine::shared::current_backend::CurrentBackend;
 use crate::engine::shared::history::History;
 use crate::engine::shared::lease::Lease;
 use crate::engine::start;
+use crate::frontend::link::amendments::Amendments;
 use crate::frontend::link::guard::LeaseGuard;
-use crate::frontend::link::pending::Skipped;
+use crate::frontend::link::owed::Owed;
 use crate::frontend::link::reply::Reply;
+use crate::frontend::pooling::pooled::Pooled;
 use crate::frontend::shared::context::Context;
 use crate::frontend::shared::live_config::InForce;
 use crate::frontend::shared::registry::Registry;
@@ -45,7 +47,7 @@ use crate::servers::writer::Writer;
 use crate::types::{BackendId, Flavour, ProxyId};
 
 use self::engine::ScriptedLocks;
-use self::server::ScriptedServer;
+use self::server::{ScriptedServer, said};
 pub(crate) use self::server::{error, ok, row};
 
 /// The incarnation that grants everything.
@@ -121,10 +123,11 @@ impl Stage {
                 told: Vec::new(),
                 client: Vec::new(),
                 capabilities: Capabilities(0).with(Capabilities::DEPRECATE_EOF),
-                status: Status(Status::AUTOCOMMIT),
-                plain: true,
+                status: said(Status::AUTOCOMMIT),
                 events: VecDeque::new(),
-                skipped: Skipped::default(),
+                owed: Owed::default(),
+                amendments: Amendments::new(Capabilities::default()),
+                pooled: Pooled::default(),
                 known_since: Some(opened),
             },
             locks: ScriptedLocks {

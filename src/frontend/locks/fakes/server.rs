@@ -1,31 +1,31 @@
 //! A server that answers what the script says.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::super::server::{Server, Task};
-use crate::backend::pool::PoolKey;
-use crate::frontend::link::checkout::Checkout;
+use crate::frontend::link::amendments::Amendments;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::errand::{Errand, ErrandKind};
-use crate::frontend::link::pending::{Recipient, Skipped};
+use crate::frontend::link::owed::Owed;
+use crate::frontend::link::pending::Recipient;
 use crate::frontend::link::question::Whose;
 use crate::frontend::link::reply::Keep;
 use crate::frontend::link::reply::Reply;
+use crate::frontend::link::server_status::ServerStatus;
 use crate::frontend::link::{Interest, LinkEvent};
+use crate::frontend::moves::checkout::Checkout;
+use crate::frontend::pooling::pooled::Pooled;
 use crate::frontend::shared::context::Context;
 use crate::protocol::capabilities::Capabilities;
-use crate::protocol::column::Column;
 use crate::protocol::command::Command;
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::reader::put_lenenc_bytes;
 use crate::protocol::reply::ErrorReply;
 use crate::protocol::response::Ending;
 use crate::protocol::status::Status;
-use crate::sql::find::words::Back;
 use crate::types::ProxyId;
 
 /// OK without rows.
@@ -67,6 +67,13 @@ pub(crate) fn row(values: &[Option<&str>]) -> Reply {
     Reply { bytes, ending: Ending::Ok { status, warnings: 0 } }
 }
 
+/// A server whose last response has said these status flags.
+pub(super) fn said(flags: u16) -> ServerStatus {
+    let mut status = ServerStatus::new();
+    status.note(Ending::Ok { status: Status(flags), warnings: 0 });
+    status
+}
+
 /// Answers what the script says, in its order, and writes down what it was told.
 pub(crate) struct ScriptedServer {
     pub(super) script: VecDeque<(String, Reply)>,
@@ -75,14 +82,20 @@ pub(crate) struct ScriptedServer {
     /// What the client was sent.
     pub(crate) client: Vec<u8>,
     pub(crate) capabilities: Capabilities,
-    pub(crate) status: Status,
-    pub(crate) plain: bool,
+    pub(super) status: ServerStatus,
     pub(crate) events: VecDeque<LinkEvent>,
-    pub(super) skipped: Skipped,
+    pub(super) owed: Owed,
+    pub(super) amendments: Amendments,
+    pub(super) pooled: Pooled,
     pub(crate) known_since: Option<Duration>,
 }
 
 impl ScriptedServer {
+    /// Its last response has said these status flags.
+    pub(crate) fn say(&mut self, flags: u16) {
+        self.status = said(flags);
+    }
+
     /// The script's answer to what was asked last.
     fn answer(&mut self) -> Reply {
         let asked = self.told.last().cloned().unwrap_or_default();
@@ -109,24 +122,24 @@ impl ScriptedServer {
 }
 
 impl Server for ScriptedServer {
-    fn is_shared(&self) -> bool {
-        false
+    fn owed(&self) -> &Owed {
+        &self.owed
     }
 
-    fn limits(&self, _: &[u8]) -> bool {
-        false
+    fn owed_mut(&mut self) -> &mut Owed {
+        &mut self.owed
     }
 
-    fn pool_key(&self) -> Option<Arc<PoolKey>> {
-        None
+    fn amendments(&mut self) -> &mut Amendments {
+        &mut self.amendments
     }
 
-    fn must_answer_itself(&self, _: &[u8]) -> bool {
-        false
+    fn pooled(&self) -> &Pooled {
+        &self.pooled
     }
 
-    fn remembered(&self, _: Back) -> Option<i64> {
-        None
+    fn pooled_mut(&mut self) -> &mut Pooled {
+        &mut self.pooled
     }
 
     fn tell_diagnostics(&mut self, _: &[u8]) -> Option<Vec<u8>> {
@@ -136,8 +149,6 @@ impl Server for ScriptedServer {
     fn answers_for(&self, _: ProxyId) -> bool {
         true
     }
-
-    fn is_wanted(&mut self) {}
 
     fn check_in(&mut self) -> Errand<'_, ()> {
         Errand::new(ErrandKind::GiveBack, async { Ok(()) })
@@ -177,10 +188,6 @@ impl Server for ScriptedServer {
         Errand::new(ErrandKind::Prepare, async { Ok(()) })
     }
 
-    fn take_refusal(&mut self, _: u32, _: Command) -> Option<Box<[u8]>> {
-        None
-    }
-
     fn next(&mut self, _: Interest) -> Task<'_, Result<LinkEvent, CloseReason>> {
         match self.events.pop_front() {
             Some(event) => Box::pin(async move { Ok(event) }),
@@ -200,16 +207,8 @@ impl Server for ScriptedServer {
         self.capabilities
     }
 
-    fn status(&self) -> Status {
+    fn status(&self) -> ServerStatus {
         self.status
-    }
-
-    fn status_is_plain(&self) -> bool {
-        self.plain
-    }
-
-    fn may_have_changes(&self) -> bool {
-        self.status.has(Status::IN_TRANS)
     }
 
     fn server_used(&self) -> Instant {
@@ -224,10 +223,6 @@ impl Server for ScriptedServer {
 
     fn note_known(&mut self, at: Duration) {
         self.known_since = Some(at);
-    }
-
-    fn owes_nothing(&self) -> bool {
-        true
     }
 
     fn settle(&mut self) -> Errand<'_, ()> {
@@ -246,8 +241,6 @@ impl Server for ScriptedServer {
     fn send_results(&mut self, bytes: &[u8]) -> Result<(), CloseReason> {
         self.send_client(bytes)
     }
-
-    fn describe(&mut self, _: Vec<Column>) {}
 
     fn forward(&mut self, packet: &[u8], _: Recipient) -> Result<(), CloseReason> {
         self.note("forward", packet);
@@ -274,18 +267,8 @@ impl Server for ScriptedServer {
         Ok(())
     }
 
-    fn take_gate_reply(&mut self) -> Option<Reply> {
-        None
-    }
-
-    fn drop_gate_reply(&mut self) {}
-
-    fn skipped(&mut self) -> &mut Skipped {
-        &mut self.skipped
-    }
-
     fn replay_skipped(&mut self) -> Result<(), CloseReason> {
-        for text in self.skipped.take() {
+        for text in self.owed.skipped().take() {
             self.told.push(format!("replay: {text}"));
         }
         Ok(())

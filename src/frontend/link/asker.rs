@@ -10,9 +10,11 @@ use super::close_reason::CloseReason;
 use super::question::Whose;
 use super::reply::{Keep, MAX_REPLY, Reply};
 use super::{Interest, Link, LinkEvent};
+use crate::frontend::pooling::pins::Pin;
 use crate::protocol::command::Shape;
 use crate::protocol::cut::Reported;
 use crate::protocol::frame::answering_seq;
+use crate::protocol::packet;
 use crate::protocol::response::{Ending, Progress};
 use crate::protocol::session_track::SessionChange;
 use crate::protocol::statement_ids::Naming;
@@ -22,6 +24,11 @@ use crate::protocol::statement_ids::Naming;
 const LONG: Duration = Duration::from_secs(1);
 /// Bytes kept of a response of which only the end matters.
 const KEPT: usize = 64 * 1024;
+
+/// Asks the session's server by its link.
+pub(crate) struct Asker<'a> {
+    link: &'a mut Link,
+}
 
 /// Packets to be sent at once, and how their responses are read.
 pub(super) struct Questions<'a> {
@@ -70,7 +77,12 @@ fn late_of(reported: Reported) -> Reported {
     Reported { changes, ..Reported::default() }
 }
 
-impl Link {
+impl<'a> Asker<'a> {
+    /// Of the session with this link.
+    pub(crate) fn of(link: &'a mut Link) -> Self {
+        Self { link }
+    }
+
     /// Sends one packet and reads its whole response. Nothing may be owed before it.
     pub(super) async fn exchange(
         &mut self,
@@ -88,7 +100,7 @@ impl Link {
 
     /// The same of a COM_STMT_PREPARE of the client's.
     pub(super) async fn exchange_prepare(&mut self, packet: &[u8]) -> Result<Reply, CloseReason> {
-        self.note_preparing(packet);
+        self.link.pooled.note_preparing(packet, self.link.capabilities);
         self.exchange_told(packet, Naming::Session, Keep::All, Whose::Client).await
     }
 
@@ -101,19 +113,16 @@ impl Link {
         undone: bool,
         whose: Whose,
     ) -> Result<Reply, CloseReason> {
-        self.note_server_used();
+        self.link.server.note_used();
         // A transaction is rolled back if the connection ends.
-        let before = self
-            .pooled
-            .as_mut()
-            .map(|pooled| std::mem::replace(&mut pooled.loss_tracking.undone, undone));
+        let before = self.link.pooled.replace_undone(undone);
         let replies = self.exchange_all_for(&packets, whose).await?;
-        let reported = self.server.take_reported();
-        if self.may_report_late() {
-            self.take_in_reported(&late_of(reported));
+        let reported = self.link.server.take_reported();
+        if self.link.pooled.may_report_late(self.link.capabilities) {
+            self.link.take_in_reported(&late_of(reported));
         }
-        if let Some(pooled) = &mut self.pooled {
-            pooled.loss_tracking.undone = before.unwrap_or_default();
+        self.link.pooled.replace_undone(before);
+        if let Some(pooled) = self.link.pooled.session_mut() {
             pooled.note_unseen(undone);
         }
         replies.into_iter().next().ok_or(CloseReason::ServerGone)
@@ -126,23 +135,23 @@ impl Link {
         keep: Keep,
         whose: Whose,
     ) -> Result<Reply, CloseReason> {
-        self.note_server_used();
-        let (packet, _) = self.addressed(packet);
+        self.link.server.note_used();
+        let (packet, _) = self.link.pooled.addressed(packet, self.link.capabilities);
         let questions = Questions { packets: &[packet], naming, keep, seen: true };
         let replies = self.exchange_in_order(&questions, whose).await?;
         // The reply may have come late, and report locks: it is still true.
-        self.until_certain().await?;
+        self.link.until_certain().await?;
         replies.into_iter().next().ok_or(CloseReason::ServerGone)
     }
 
     /// Lets come in what the server owes, also for a client that is gone.
-    pub(super) async fn let_come_in(&mut self) -> Result<(), CloseReason> {
-        while !self.owes_nothing() || !self.server_is_flushed() {
-            if self.next(Interest::Server).await? != LinkEvent::Server {
+    pub(crate) async fn let_come_in(&mut self) -> Result<(), CloseReason> {
+        while !self.link.owed.is_nothing() || !self.link.server_is_flushed() {
+            if self.link.next(Interest::Server).await? != LinkEvent::Server {
                 continue;
             }
-            match self.hear_server() {
-                Err(CloseReason::ClientGone) if self.client_lost => {}
+            match self.link.hear_server() {
+                Err(CloseReason::ClientGone) if self.link.client.is_lost() => {}
                 heard => heard?,
             }
         }
@@ -150,7 +159,7 @@ impl Link {
     }
 
     /// Waits for something that neither leg says. Meanwhile the client is read ahead.
-    pub(super) async fn read_ahead_until<T>(
+    pub(crate) async fn read_ahead_until<T>(
         &mut self,
         what: impl Future<Output = T>,
     ) -> Result<T, CloseReason> {
@@ -160,13 +169,57 @@ impl Link {
             tokio::select! {
                 biased;
                 done = &mut what => return Ok(done),
-                event = self.next(Interest::Ahead) => match event? {
-                    LinkEvent::Client => self.read_ahead()?,
+                event = self.link.next(Interest::Ahead) => match event? {
+                    LinkEvent::Client => self.link.read_ahead()?,
                     LinkEvent::Server => return Err(CloseReason::ServerGone),
                     LinkEvent::Settled | LinkEvent::Stalled => {}
                 },
             }
         }
+    }
+
+    /// As [`Self::exchange_all`], of what the session does not know of: it finds no warnings and errors of these packets.
+    pub(crate) async fn exchange_cleanly(
+        &mut self,
+        packets: &[Vec<u8>],
+    ) -> Result<Vec<Reply>, CloseReason> {
+        self.exchange_cleanly_for(packets, Whose::Proxy).await
+    }
+
+    /// The same; `whose` the packets are.
+    pub(crate) async fn exchange_cleanly_for(
+        &mut self,
+        packets: &[Vec<u8>],
+        whose: Whose,
+    ) -> Result<Vec<Reply>, CloseReason> {
+        let replies = self.exchange_all_for(packets, whose).await?;
+        // Its own are left alone.
+        let own =
+            self.link.pooled.session().is_some_and(|pooled| pooled.pins.has(Pin::Diagnostics));
+        if !own && replies.iter().any(Reply::leaves_diagnostics) {
+            self.exchange_all(&[packet::clear_diagnostics(self.link.capabilities)]).await?;
+        }
+        Ok(replies)
+    }
+
+    /// Sends packets at once and reads the whole responses to all of them.
+    pub(crate) async fn exchange_all(
+        &mut self,
+        packets: &[Vec<u8>],
+    ) -> Result<Vec<Reply>, CloseReason> {
+        self.exchange_all_for(packets, Whose::Proxy).await
+    }
+
+    /// The same; `whose` they are.
+    pub(crate) async fn exchange_all_for(
+        &mut self,
+        packets: &[Vec<u8>],
+        whose: Whose,
+    ) -> Result<Vec<Reply>, CloseReason> {
+        let packets: Vec<_> = packets.iter().map(|packet| Cow::Borrowed(&**packet)).collect();
+        let (naming, keep) = (Naming::Hidden, Keep::All);
+        let questions = Questions { packets: &packets, naming, keep, seen: false };
+        self.exchange_in_order(&questions, whose).await
     }
 
     /// Sends packets at once, and reads the whole responses to all of them. Nothing may be owed.
@@ -175,9 +228,9 @@ impl Link {
         questions: &Questions<'_>,
         whose: Whose,
     ) -> Result<Vec<Reply>, CloseReason> {
-        self.begin_question(whose);
+        self.link.begin_question(whose);
         let replies = self.read_in_order(questions).await;
-        self.end_question();
+        self.link.end_question();
         replies
     }
 
@@ -188,11 +241,11 @@ impl Link {
         let mut asked = questions.packets.iter();
         let Some(mut packet) = asked.next() else { return Ok(Vec::new()) };
         for packet in questions.packets {
-            self.server.expect(Shape::of(packet), questions.naming);
+            self.link.server.expect(Shape::of(packet), questions.naming);
         }
         match questions.packets {
-            [one] => self.send_server(one)?,
-            several => self.send_server(&several.concat())?,
+            [one] => self.link.send_server(one)?,
+            several => self.link.send_server(&several.concat())?,
         }
         let mut soon = pin!(sleep(LONG));
         let mut interest = Interest::Server;
@@ -200,11 +253,11 @@ impl Link {
         let mut incoming =
             Incoming { bytes: Vec::with_capacity(256), followed: 0, whole: true, keep };
         let mut replies = Vec::with_capacity(questions.packets.len());
-        self.begin_response(Shape::of(packet), answering_seq(packet));
+        self.link.server.begin_response(Shape::of(packet), answering_seq(packet));
         loop {
             tokio::select! {
                 biased;
-                event = self.next(interest) => match event? {
+                event = self.link.next(interest) => match event? {
                     LinkEvent::Server => {}
                     LinkEvent::Client => {
                         self.hear_end()?;
@@ -217,10 +270,10 @@ impl Link {
                     continue;
                 }
             }
-            match self.server.read(&mut incoming.bytes, &self.buffers) {
+            match self.link.server.read(&mut incoming.bytes, &self.link.buffers) {
                 Ok(None) => continue,
                 Ok(Some(0)) => return Err(CloseReason::ServerGone),
-                Err(e) => return Err(self.unread(&e, CloseReason::ServerGone)),
+                Err(e) => return Err(self.link.unread(&e, CloseReason::ServerGone)),
                 Ok(Some(_)) => {}
             }
             while let Some(ending) = self.take_in(packet, &mut incoming)? {
@@ -229,7 +282,7 @@ impl Link {
                 // After the last one there may be a last word: the server closes the connection then, which follows.
                 let Some(next) = asked.next() else { return Ok(replies) };
                 packet = next;
-                self.begin_response(Shape::of(packet), answering_seq(packet));
+                self.link.server.begin_response(Shape::of(packet), answering_seq(packet));
             }
         }
     }
@@ -237,12 +290,12 @@ impl Link {
     /// A question of the proxy's was answered.
     fn note_answered(&mut self, seen: bool, ending: Ending) {
         if !seen {
-            return self.note_status(ending);
+            return self.link.note_status(ending);
         }
         if ending.is_error() {
-            self.note_perhaps_committed();
+            self.link.pooled.note_perhaps_committed();
         }
-        self.note_ending(ending);
+        self.link.note_ending(ending);
     }
 
     /// Follows what has come in. The ending, if that was it.
@@ -252,12 +305,12 @@ impl Link {
         incoming: &mut Incoming,
     ) -> Result<Option<Ending>, CloseReason> {
         while let Some(rest) = incoming.rest() {
-            let (n, progress) = self.follow(rest);
+            let (n, progress) = self.link.server.follow(rest, false);
             incoming.followed += n;
             match progress {
                 Progress::Continue | Progress::NextResult => {}
                 Progress::Ended(ending) => return Ok(Some(ending)),
-                Progress::Broken(why) => return Err(self.bad_answer(packet, why)),
+                Progress::Broken(why) => return Err(self.link.bad_answer(packet, why)),
                 Progress::WantsFile => {
                     return Err(CloseReason::Broken("the server asked for a file"));
                 }
@@ -265,7 +318,7 @@ impl Link {
         }
         let cut = incoming.keep == Keep::End;
         if cut && (!incoming.whole || incoming.bytes.len() > KEPT) {
-            incoming.whole = self.server.at_packet_boundary();
+            incoming.whole = self.link.server.at_packet_boundary();
             incoming.bytes.clear();
             incoming.followed = 0;
         }
@@ -278,10 +331,10 @@ impl Link {
 
     /// Notices the client's end, of which the server is told: what it runs may take long.
     fn hear_end(&mut self) -> Result<(), CloseReason> {
-        match self.client.read(&mut self.inbox) {
+        match self.link.client.read_ahead() {
             Ok(Some(0)) => {
-                self.client_ended = true;
-                self.server.end_abruptly();
+                self.link.client.note_end();
+                self.link.server.end_abruptly();
                 Ok(())
             }
             Ok(_) => Ok(()),

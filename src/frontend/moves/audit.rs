@@ -1,8 +1,11 @@
 //! Has the server tell whether what ties a session to its connection is over.
 
-use super::Link;
-use super::close_reason::CloseReason;
-use super::reply::{Reply, is_row};
+use super::Mover;
+use crate::frontend::link::asker::Asker;
+use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::link::reply::{Reply, is_row};
+use crate::frontend::pooling::audit::AuditNotes;
+use crate::frontend::pooling::pins::Pin;
 use crate::protocol::packet;
 use crate::protocol::reader::Reader;
 use crate::protocol::response::Ending;
@@ -32,28 +35,29 @@ impl AuditOutcome {
     }
 }
 
-impl Link {
+impl Mover<'_> {
     /// Whether the session could give its connection back if an audit finds that nothing is left on it.
     pub(super) fn may_be_audited(&self) -> bool {
         // Without autocommit the questions would begin a transaction.
-        self.pooled.as_ref().is_some_and(|pooled| pooled.may_be_audited())
-            && self.status.has(Status::AUTOCOMMIT)
-            && self.does_nothing()
+        self.pooled().is_some_and(|pooled| pooled.audit.is_worth(pooled.pins))
+            && self.link.status().flags().has(Status::AUTOCOMMIT)
+            && self.link.does_nothing()
     }
 
     /// Audits the connection. Whether the session may leave it.
     pub(super) async fn audit(&mut self) -> Result<bool, CloseReason> {
-        let Some(pooled) = &mut self.pooled else { return Ok(false) };
-        let needs_lists = pooled.needs_lists();
-        let pins = pooled.lift_audited();
+        let Some(pooled) = self.pooled_mut() else { return Ok(false) };
+        let needs_lists = pooled.pins.has(Pin::Routine);
+        let pins = pooled.audit.lift(&mut pooled.pins);
         let found = self.find_left(needs_lists).await;
         let counted = *found.as_ref().unwrap_or(&AuditOutcome::Unknown);
-        self.metrics.pool_audits.with_label_values(&[counted.label()]).inc();
-        if let Some(pooled) = &mut self.pooled {
+        self.link.metrics().pool_audits.with_label_values(&[counted.label()]).inc();
+        if let Some(pooled) = self.pooled_mut() {
             match counted {
-                AuditOutcome::Clear => pooled.note_clear(),
+                AuditOutcome::Clear => pooled.audit.note_clear(),
                 AuditOutcome::Left | AuditOutcome::Unknown => {
-                    pooled.note_kept(pins, counted == AuditOutcome::Left);
+                    pooled.pins = pins.with(pooled.pins);
+                    pooled.audit.note_kept(counted == AuditOutcome::Left);
                 }
             }
             pooled.show_pins();
@@ -64,33 +68,39 @@ impl Link {
 
     async fn find_left(&mut self, needs_lists: bool) -> Result<AuditOutcome, CloseReason> {
         if needs_lists {
-            let Some(pooled) = &self.pooled else { return Ok(AuditOutcome::Unknown) };
-            let (Some(conn), Some(to)) = (pooled.current.id(), self.server.to()) else {
+            let Some(pooled) = self.pooled() else { return Ok(AuditOutcome::Unknown) };
+            let (Some(conn), Some(to)) = (pooled.place.current().id(), self.link.server().to())
+            else {
                 return Ok(AuditOutcome::Unknown);
             };
             let server = to.backend().to_string();
-            let Some(lists) = pooled.audits().ask(conn, server).await else {
+            let Some(lists) = pooled.audit.audits().ask(conn, server).await else {
                 return Ok(AuditOutcome::Unknown);
             };
-            if !self.pooled.as_mut().is_some_and(|pooled| pooled.take_in_lists(&lists)) {
+            if !self
+                .pooled_mut()
+                .is_some_and(|pooled| AuditNotes::take_in_lists(&lists, &mut pooled.doubts))
+            {
                 return Ok(AuditOutcome::Left);
             }
         }
         // Before other questions: some of its state is of the last statement.
         self.learn().await?;
-        let Some(pooled) = self.pooled.as_ref().filter(|_| self.is_free()) else {
+        let Some(pooled) = self.pooled().filter(|_| self.is_free()) else {
             return Ok(AuditOutcome::Left);
         };
-        let questions = pooled.audit_questions();
+        let questions = pooled.audit.questions();
         let packets: Vec<_> =
-            questions.iter().map(|text| packet::query(text, self.capabilities)).collect();
-        let replies = self.exchange_cleanly(&packets).await?;
-        self.server.take_reported();
+            questions.iter().map(|text| packet::query(text, self.link.capabilities())).collect();
+        let replies = Asker::of(self.link).exchange_cleanly(&packets).await?;
+        self.link.server_mut().take_reported();
         let mut replies = replies.iter();
         let counters = replies.next_back().map(counters).unwrap_or_default();
-        let Some(pooled) = &self.pooled else { return Ok(AuditOutcome::Left) };
-        let used_up = !pooled.asks_for_values() || is_used_up(replies.next(), replies.next_back());
-        let clear = used_up && pooled.are_clear(&counters) && replies.all(is_gone);
+        let Some(pooled) = self.pooled() else { return Ok(AuditOutcome::Left) };
+        let used_up =
+            !pooled.audit.asks_for_values() || is_used_up(replies.next(), replies.next_back());
+        let clear =
+            used_up && pooled.audit.are_clear(&counters, pooled.flavour) && replies.all(is_gone);
         Ok(if clear { AuditOutcome::Clear } else { AuditOutcome::Left })
     }
 }

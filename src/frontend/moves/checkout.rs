@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
-use super::Link;
-use super::close_reason::CloseReason;
+use super::Mover;
 use crate::backend::connection::{Backend, DetachedBackend};
 use crate::backend::greeted::GreetError;
 use crate::backend::pool::{Lent, PoolTurn, Wish};
+use crate::frontend::link::asker::Asker;
+use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::pooling::open::open_as;
 use crate::frontend::pooling::restore::Restored;
 use crate::frontend::shared::context::Context;
@@ -40,10 +41,10 @@ impl Checkout {
     }
 }
 
-impl Link {
+impl Mover<'_> {
     /// Gets a connection with the session's state on it.
     pub(super) async fn arrive(&mut self, context: &Context) -> Result<Checkout, CloseReason> {
-        if self.server.is_there() {
+        if self.link.server().is_there() {
             return Ok(Checkout::Here);
         }
         self.until_let_go(&context.switchover).await?;
@@ -55,54 +56,51 @@ impl Link {
             let Some(lent) = self.turn(context, &mut until, last).await? else {
                 return Ok(Checkout::too_late(context));
             };
-            let mut backend = match lent {
+            let backend = match lent {
                 Lent::Open(backend) => match self.take_over(*backend) {
                     Some(backend) => backend,
                     // It has ended meanwhile.
                     None => continue,
                 },
                 Lent::New(permit) => {
-                    let Some(pooled) = &self.pooled else { return Ok(Checkout::TooLate) };
+                    let Some(pooled) = self.pooled() else { return Ok(Checkout::TooLate) };
                     let opening = pooled.opening(last);
-                    match open_as(context, &opening, self.capabilities, permit).await {
+                    match open_as(context, &opening, self.link.capabilities(), permit).await {
                         Ok(backend) => backend,
                         Err(why) => return Ok(Checkout::Refused(why)),
                     }
                 }
             };
-            let Some(pooled) = &mut self.pooled else { return Ok(Checkout::TooLate) };
+            let Some(pooled) = self.pooled_mut() else { return Ok(Checkout::TooLate) };
             let to = backend.to();
-            pooled.current.set(backend.id(), backend.run(), Some(to.clone()));
+            pooled.place.current().set(backend.id(), backend.run(), Some(to.clone()));
             if to.is_left() {
                 // Nobody will tell that of a connection that is new.
                 pooled.leaves_connection();
                 continue;
             }
-            pooled.take_hold();
-            pooled.idle_end = None;
-            backend.number_statements(pooled.statement_numbers());
-            self.server.put(backend);
+            self.link.put_server(backend);
             match self.restore().await {
                 Ok(Restored::Done) => match self.until_held(last).await {
                     Ok(true) => return Ok(Checkout::Here),
                     Ok(false) => {
-                        self.lose_server();
+                        self.link.lose_server();
                         let waited = context.config.writer_wait;
                         return Ok(Checkout::Refused(format!(
                             "for {waited:?} (writer_wait) {UNCOMPARED}"
                         )));
                     }
-                    Err(CloseReason::ServerGone) => self.lose_server(),
+                    Err(CloseReason::ServerGone) => self.link.lose_server(),
                     Err(end) => return Err(end),
                 },
                 // Names without a schema would be found there.
-                Ok(Restored::InAnotherSchema) => self.leave_for_good(),
+                Ok(Restored::InAnotherSchema) => self.link.leave_for_good(),
                 Ok(Restored::Refused(why)) => {
-                    self.lose_server();
+                    self.link.lose_server();
                     return Ok(Checkout::Refused(why));
                 }
                 Err(CloseReason::ServerGone) => {
-                    self.lose_server();
+                    self.link.lose_server();
                     // The next one may be as silent.
                     if Instant::now() >= last {
                         return Ok(Checkout::Refused(SILENT.to_owned()));
@@ -114,9 +112,10 @@ impl Link {
     }
 
     fn take_over(&self, backend: DetachedBackend) -> Option<Backend> {
-        let lives =
-            backend.is_quiet() && backend.tag() == self.guard.incarnation() && !backend.is_left();
-        if lives { backend.attach(self.capabilities).ok() } else { None }
+        let lives = backend.is_quiet()
+            && backend.tag() == self.link.guard().incarnation()
+            && !backend.is_left();
+        if lives { backend.attach(self.link.capabilities()).ok() } else { None }
     }
 
     /// A connection, or leave to open one, when it is this session's turn. `None`: not in time, which is `until`, and as long
@@ -127,22 +126,38 @@ impl Link {
         until: &mut Instant,
         last: Instant,
     ) -> Result<Option<Lent>, CloseReason> {
-        let Some(pooled) = &self.pooled else { return Ok(None) };
+        let Some(pooled) = self.pooled() else { return Ok(None) };
         // It is not known which state another login sets.
         let wish = Wish { schemaless: !pooled.state.is_in_schema(), fresh: pooled.doubts.login };
-        let mut later = match pooled.pool.take(&pooled.key, wish, &pooled.state) {
+        let mut later = match pooled.place.take_turn(pooled.account.key(), wish, &pooled.state) {
             PoolTurn::Now(lent) => return Ok(Some(lent)),
             PoolTurn::Later(later) => later,
         };
         // Ends by `until`, or by `last`.
         loop {
-            if let Ok(lent) = self.read_ahead_until(timeout_at(*until, &mut later)).await? {
+            if let Ok(lent) =
+                Asker::of(self.link).read_ahead_until(timeout_at(*until, &mut later)).await?
+            {
                 return Ok(lent.ok());
             }
             if *until >= last || context.reach.writer().problem().is_none() {
                 return Ok(None);
             }
             *until = last.min(*until + context.config.pooling.wait.max(LEAST_WAIT));
+        }
+    }
+
+    /// Waits until the locks of the session are known to be held in the run of the server that the connection is of:
+    /// after a restart the proxy compares them first. Whether that is so in time.
+    pub(super) async fn until_held(&mut self, deadline: Instant) -> Result<bool, CloseReason> {
+        let Some(run) = self.link.server().run() else { return Ok(true) };
+        if let Some(pooled) = self.pooled() {
+            pooled.place.current().note_run(run);
+        }
+        let held = timeout_at(deadline, self.link.guard().held_in(run));
+        match Asker::of(self.link).read_ahead_until(held).await? {
+            Ok(held) => held.map(|()| true),
+            Err(_) => Ok(false),
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use super::Link;
-use super::close_reason::CloseReason;
-use super::reply::Reply;
+use super::Mover;
+use crate::frontend::link::asker::Asker;
+use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::link::reply::Reply;
 use crate::frontend::pooling::diagnostics::{COUNTS, Diagnostics, LISTS};
 use crate::protocol::packet;
 
@@ -12,29 +13,29 @@ use crate::protocol::packet;
 /// elsewhere. After this time it has gone on. While others wait for a connection, it has no such time.
 const SOON: Duration = Duration::from_secs(1);
 
-impl Link {
+impl Mover<'_> {
     /// Whether only warnings or errors tie the session to its connection.
     pub(super) fn has_only_diagnostics(&self) -> bool {
-        self.pooled.as_ref().is_some_and(|pooled| pooled.may_take_diagnostics())
-            && self.does_nothing()
+        self.pooled().is_some_and(|pooled| pooled.warnings.may_be_taken(pooled.pins))
+            && self.link.does_nothing()
     }
 
     /// Whether it need not wait for its client to ask for them: others wait, or the client has not asked soon.
     fn may_take_diagnostics(&self) -> bool {
-        let wanted = self.pooled.as_ref().is_some_and(|pooled| pooled.pool.is_wanted());
+        let wanted = self.link.pooled().is_wanted();
         self.has_only_diagnostics() && (wanted || !self.is_soon())
     }
 
     /// Whether the client has said something a short time ago.
     fn is_soon(&self) -> bool {
-        self.server.used().elapsed() < SOON
+        self.link.server().used().elapsed() < SOON
     }
 
     /// Others wait: results that the client may ask for do not tie the session to its connection for ever.
     pub(super) fn loosen(&mut self) {
         let soon = self.is_soon();
-        if self.does_nothing()
-            && let Some(pooled) = &mut self.pooled
+        if self.link.does_nothing()
+            && let Some(pooled) = self.pooled_mut()
         {
             pooled.loosen(soon);
         }
@@ -49,7 +50,7 @@ impl Link {
     async fn take_diagnostics(&mut self) -> Result<(), CloseReason> {
         let counts = self.ask_for_warnings(COUNTS).await?;
         let numbers: Vec<i64> = counts.iter().filter_map(number).collect();
-        if !self.pooled.as_mut().is_some_and(|pooled| pooled.note_numbers(&numbers)) {
+        if !self.pooled_mut().is_some_and(|pooled| pooled.note_numbers(&numbers)) {
             return Ok(());
         }
         let lists = self.ask_for_warnings(LISTS).await?;
@@ -58,33 +59,29 @@ impl Link {
         let replies = replies.collect::<Vec<_>>().try_into();
         let numbers = numbers.try_into().ok().filter(|_| fine);
         let diagnostics = numbers.zip(replies.ok()).and_then(|(n, r)| Diagnostics::new(n, r));
-        if let Some(pooled) = &mut self.pooled {
+        if let Some(pooled) = self.pooled_mut() {
             pooled.take_diagnostics(diagnostics);
             // Its connection has heard questions that are not the session's.
-            pooled.note_move();
+            pooled.counts.note_move();
         }
         Ok(())
     }
 
     /// Takes them along at once, if nothing else ties the session to its connection: its next statement clears them.
     pub(super) async fn keep_diagnostics(&mut self) -> Result<(), CloseReason> {
-        let may = self.pooled.as_ref().is_some_and(|pooled| pooled.may_take_diagnostics());
+        let may = self.pooled().is_some_and(|pooled| pooled.warnings.may_be_taken(pooled.pins));
         if may { self.take_diagnostics().await } else { Ok(()) }
     }
 
     async fn ask_for_warnings(&mut self, questions: [&str; 2]) -> Result<Vec<Reply>, CloseReason> {
-        let packets = questions.map(|text| packet::query(text.as_bytes(), self.capabilities));
-        let replies = self.exchange_all(&packets).await?;
+        let packets =
+            questions.map(|text| packet::query(text.as_bytes(), self.link.capabilities()));
+        let replies = Asker::of(self.link).exchange_all(&packets).await?;
         // Reports that come late are the session's.
-        let mut reported = self.server.take_reported();
+        let mut reported = self.link.server_mut().take_reported();
         (reported.result, reported.warned) = (None, false);
-        self.take_in_reported(&reported);
+        self.link.take_in_reported(&reported);
         Ok(replies)
-    }
-
-    /// The answer to a text that asks for warnings or errors which the session took along.
-    pub(crate) fn tell_diagnostics(&mut self, text: &[u8]) -> Option<Vec<u8>> {
-        self.pooled.as_mut()?.tell_diagnostics(text, self.status)
     }
 }
 
