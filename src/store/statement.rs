@@ -60,9 +60,9 @@ pub(super) fn release_sql(writer: &BatchWriter, key: &Key, token: u64) -> Parame
     ParameterizedSql { sql, values: vec![key.as_bytes().into(), token.into()], changes: 1 }
 }
 
-/// A hand-over alone, from one session of this proxy to another: what [`change_sql`] does in less time
-/// (docs/performance.md). A row that was changed was won, with the proposed token, which must be greater than the one
-/// before. By the server's own locks, `run` is the run of the server that executes it.
+/// A hand-over alone, from one session of this proxy to another: what [`change_sql`] does, in less time
+/// (docs/performance-reference.md). A changed row means that the lock was won, with the proposed token, which must be
+/// greater than the one before. By the server's own locks, `run` is the run of the server that executes the statement.
 pub(super) fn hand_over_sql(
     writer: &BatchWriter,
     key: &Key,

@@ -1,4 +1,4 @@
-//! What docs/differences.md says that a client sees and a server alone would not show.
+//! What docs/differences-reference.md says that a client sees and a server alone would not show.
 
 use std::time::{Duration, Instant};
 

@@ -223,7 +223,7 @@ fn all_that_is_said(table: &Table, mut session: Session) -> [String; 32] {
     let mut said = Vec::new();
     for commit in ["COMMIT", "COMMIT AND CHAIN", "BEGIN", "START TRANSACTION READ ONLY"] {
         table.insert(&mut session, 1);
-        // MariaDB loses both: docs/differences.md.
+        // MariaDB loses both: docs/differences-reference.md.
         let rows = if mysql { "SQL_CALC_FOUND_ROWS 1 UNION SELECT 2 LIMIT 1" } else { "1" };
         let warns = if mysql { "'a'" } else { "'7'" };
         for statement in [

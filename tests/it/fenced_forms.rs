@@ -254,7 +254,7 @@ fn said(form: Form, table: &Table, mut session: Session, flavour: Flavour) -> Ve
     let ready = form.ready(&mut session);
     session.run("SELECT GET_LOCK('k', 0)");
     let mut said = Vec::new();
-    // MariaDB loses both: docs/differences.md.
+    // MariaDB loses both: docs/differences-reference.md.
     let rows = if mysql { "SQL_CALC_FOUND_ROWS 1 UNION SELECT 2 LIMIT 1" } else { "1" };
     let warns = if mysql { "'a'" } else { "'7'" };
     for _ in 0..2 {

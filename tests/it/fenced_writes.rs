@@ -217,7 +217,8 @@ fn writes_are_fenced_and_other_statements_are_not(server: &Server) {
     }
 }
 
-/// What a session can ask for afterwards: docs/differences.md has what a session with its own connection does not find.
+/// What a session can ask for afterwards. docs/differences-reference.md has what a session with its own connection does
+/// not find.
 fn a_fenced_write_leaves_no_more_than_is_documented(server: &Server) {
     let own = OwnServer::start(flavour_of(server), &["--performance-schema=ON"]);
     let server = &own.server;

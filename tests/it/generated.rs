@@ -49,7 +49,7 @@ fn generated_bare_calls_are_answered_alike(server: &Server) {
 }
 
 /// Of a thousand statements that are drawn at random, about three on MariaDB and fewer than one on
-/// MySQL are answered in another way (docs/differences.md). Those from this seed are not among them.
+/// MySQL are answered in another way (docs/differences-reference.md). Those from this seed are not among them.
 const KNOWN_SEED: u64 = 3000;
 
 /// A refusal is no difference, but most statements must come through.

@@ -11,7 +11,7 @@
 //! @only mysql                    also mariadb: the other server has nothing to say to it
 //! @also over_tls over_zlib       further passes that it is in; tests/differential/pass.rs has them
 //! @not over_zlib                 passes that it cannot be in, whatever is asked for
-//! @end shuffled [mysql]          that pass ends here: a known difference follows (docs/pooling.md)
+//! @end shuffled [mysql]          that pass ends here: a known difference follows (docs/pooling-reference.md)
 //! @client mysql2 own             only as these libraries; tests/support/src/wire/library.rs has them
 //! @own OPTION...                 on a server of its own, started with these options
 //! @first SQL                     run by root at a server of its own, once

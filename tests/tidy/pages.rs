@@ -9,7 +9,7 @@ use super::{Findings, files, read, root};
 const SUMMARY: &str = "docs/SUMMARY.md";
 
 /// Pages that readers look things up in: a cell of a table has one short sentence.
-const REFERENCES: [&str; 1] = ["docs/differences.md"];
+const REFERENCES: [&str; 1] = ["docs/differences-reference.md"];
 /// Characters in such a cell.
 const CELL: usize = 160;
 

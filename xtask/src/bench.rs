@@ -3,7 +3,7 @@
 //! All variants of a measurement take turns (A B C A B C …), so what else goes on in the machine hits them alike. The
 //! figures are medians of the rounds; in points and locks there are up to 7 if the quartiles do not decide about a
 //! target. Results: tables with the targets, and everything in bench-results/DATE.json. TLS is off but in its own
-//! section; the servers sync at every commit. docs/performance.md explains the figures.
+//! section; the servers sync at every commit. docs/performance-reference.md explains the figures.
 //!
 //! LOCKSTEAD_BENCH_DIR is where the servers' data goes (/var/tmp), LOCKSTEAD_BENCH_PROFILE the cargo profile (release).
 

@@ -114,7 +114,7 @@ void big_packet(void) {
   else {
     if (mysql_stmt_execute(s)) statement_failed(s, "at once");
     else statement_results(s);
-    // In pieces, too. Sessions that move must bind the types again: docs/differences.md.
+    // In pieces, too. Sessions that move must bind the types again: docs/differences-reference.md.
     int failed = execute_in_pieces(s, data, size);
     if (failed && moves() && mysql_stmt_errno(s) == 1235 && !mysql_stmt_bind_param(s, b))
       failed = execute_in_pieces(s, data, size);

@@ -100,7 +100,7 @@ fn send_and_wait(ground: &Ground, session: &mut Session, sql: &str) {
     until_busy(&mut root, id.parse().expect("a number"));
 }
 
-/// Each row of the table in docs/pooling.md, by one death of the server.
+/// Each row of the table in docs/pooling-reference.md, by one death of the server.
 fn a_client_hears_what_became_of_what_was_under_way(server: &Server) {
     let flavour = flavour_of(server);
     let own = Arc::new(OwnServer::start(flavour, options(flavour)));

@@ -1,4 +1,4 @@
-# What docs/differences.md says of answers: = is the server's answer, ~ the proxy's.
+# What docs/differences-reference.md says of answers: = is the server's answer, ~ the proxy's.
 @session a
 @session b caps=-MARIADB_CACHE_METADATA
 @setup CREATE TABLE $DB.jobs (id INT PRIMARY KEY, name VARCHAR(20))

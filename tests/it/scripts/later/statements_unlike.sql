@@ -1,4 +1,4 @@
-# Lock calls in statements that the proxy refuses, or carries out in another way (docs/differences.md).
+# Lock calls in statements that the proxy refuses, or carries out in another way (docs/differences-reference.md).
 @also observed
 @session m caps=+MULTI_STATEMENTS
 @setup CREATE TABLE $DB.one (id INT PRIMARY KEY, v INT)

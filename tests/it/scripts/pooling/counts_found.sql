@@ -91,7 +91,7 @@ b: SELECT FOUND_ROWS()
 b: SELECT SQL_CALC_FOUND_ROWS id FROM t LIMIT 2
 [mysql] = 1; 2 W1
 [mariadb] = 1; 2
-# Without a lock: a fenced COMMIT leaves 1 on MariaDB (docs/differences.md).
+# Without a lock: a fenced COMMIT leaves 1 on MariaDB (docs/differences-reference.md).
 b: SELECT RELEASE_ALL_LOCKS()
 = 2
 b: SELECT SQL_CALC_FOUND_ROWS id FROM t LIMIT 2

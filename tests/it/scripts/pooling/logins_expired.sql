@@ -19,7 +19,7 @@ x initdb $DB
 x ping
 [mysql] = OK W2
 [mariadb] = OK
-# In mode durable it takes the lock nevertheless (docs/differences.md).
+# In mode durable it takes the lock nevertheless (docs/differences-reference.md).
 x: SELECT v FROM t
 = ERR 1820/HY000
 x: SELECT GET_LOCK('$N.x', 0)

@@ -170,7 +170,7 @@ c initdb nosuch_$N
 c: SHOW WARNINGS
 [mysql] = Error | 1054 | Unknown column 'nosuch' in 'field list'; Error | 1044 | Access denied for user '$USER'@'%' to database 'nosuch_$N'
 [mariadb] = Error | 1044 | Access denied for user '$USER'@'%' to database 'nosuch_$N'
-# Without a lock: a fenced COMMIT leaves none on MariaDB (docs/differences.md).
+# Without a lock: a fenced COMMIT leaves none on MariaDB (docs/differences-reference.md).
 c: SELECT RELEASE_LOCK('$N.c')
 = 1
 c: BEGIN
