@@ -47,7 +47,7 @@ impl Listener {
     }
 }
 
-/// How often a lack of files is logged. It comes and goes with each client.
+/// Pause between log lines about a lack of files. The lack can come and go with each client.
 const COMPLAIN: Duration = Duration::from_mins(1);
 
 struct Client {

@@ -29,15 +29,15 @@ const SIGN_OF_LIFE: Duration = Duration::from_millis(500);
 /// How the row of a lock that the server granted has fared.
 #[derive(Debug)]
 pub(super) enum Row {
-    /// It is the session's.
+    /// The row is the session's.
     Kept,
-    /// Its claim was refused: the server does not hold a lock of this name for the session.
+    /// The claim was refused: the server does not hold a lock of this name for the session.
     Unproven,
-    /// A session at a proxy in mode durable has it, or may have it after a failover, and the time is over.
+    /// When the time was over, a session at a proxy in mode durable had the row, or may have had it after a failover.
     NotFree,
     /// The session has as many locks as it may have.
     OverLimit(ErrorReply),
-    /// It cannot be written, for this reason.
+    /// The row cannot be written, for this reason.
     Failed(String),
     /// The server's locks cannot be read, for this reason: nobody knows whether there are rows to be written.
     Unread(String),

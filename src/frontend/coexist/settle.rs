@@ -33,9 +33,9 @@ const MOST_TIMES: usize = 1000;
 /// Whether the client has the answer to the statement that took a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AnswerEnd {
-    /// Its end waits for the row.
+    /// The end of the answer waits for the row.
     HeldBack,
-    /// It has it, or the lock was found by the sweep.
+    /// The client has the answer, or the sweep found the lock.
     Given,
 }
 
@@ -127,7 +127,7 @@ async fn follow(
             Row::Unread(_) => Row::Kept,
             row => row,
         }),
-        // It has another name, or only the server knows whether it is still held.
+        // The lock may have another name, or only the server knows whether it is still held.
         RowUpdate::Release(name) if !released(cx, &name.key) => {
             read(cx, vec![name], None, answer, PATIENCE).await
         }
@@ -164,8 +164,8 @@ fn release_later(cx: &mut CallContext<'_>, locks: Vec<(Key, u64)>) {
     }
 }
 
-/// Reads which locks the session holds at the server, and makes the rows say the same. It is tried for as long
-/// as the client waits for the answer, but no longer than `patience`.
+/// Reads which locks the session holds at the server, and makes the rows say the same. A failed read is repeated for as
+/// long as the client waits for the answer, but no longer than `patience`.
 async fn read(
     cx: &mut CallContext<'_>,
     asked: Vec<Name>,

@@ -39,15 +39,15 @@ use crate::types::Flavour;
 pub(crate) struct Dispatcher<'a> {
     /// What is known of the server.
     pub view: &'a mut ServerView,
-    /// Its prepared statements.
+    /// The session's prepared statements.
     pub statements: &'a mut Statements,
-    /// Whose it is.
+    /// Ids, account and peer of the session.
     pub identity: &'a Identity,
-    /// What it is doing.
+    /// What the session is doing.
     pub phase: &'a mut Phase,
-    /// What it shares with others.
+    /// What sessions share.
     pub context: &'a Context,
-    /// Its observer, where lock calls are not the proxy's.
+    /// The session's observer, in modes where the server grants the locks.
     pub watch: &'a mut Option<Box<Watch>>,
 }
 
@@ -65,7 +65,7 @@ impl<'a> Head<'a> {
         self.bytes.len() >= self.size
     }
 
-    /// It can be held back.
+    /// The frame fits into a buffer, so the proxy can hold it back.
     fn fits(&self) -> bool {
         self.size <= BUFFER
     }
@@ -84,7 +84,7 @@ impl Dispatch for Dispatcher<'_> {
             && !quits(bytes)
             && link.held_mut().keep_back(switchover)
         {
-            // It would begin something.
+            // The command would begin a transaction or a statement.
             return Ok(CommandAction::Incomplete);
         }
         link.held_mut().let_go();
@@ -170,7 +170,7 @@ impl Dispatch for Dispatcher<'_> {
         let decision = if native { Decision::Native } else { Decision::Refused };
         let dialect = self.view.dialect(link.status().flags());
         let (what, error) = unsupported::refusal(self.context, what, codes::unsupported);
-        // Its text is long gone.
+        // Most of the text was forwarded and is no longer in memory.
         note_uncovered(self.context, self.identity, dialect, what, b"", decision);
         (!native).then(|| ErrorReplacement::new(error))
     }
@@ -302,7 +302,8 @@ impl Dispatcher<'_> {
                 }
                 (Command::STMT_EXECUTE | Command::MARIADB_BULK_EXECUTE, Noted::Asks(columns)) => {
                     if !link.owed().is_nothing() {
-                        // Its response is the next one when nothing else is owed.
+                        // Columns are read from the next response, which belongs to this execution only if nothing else
+                        // is owed.
                         return Ok(CommandAction::Bring(id));
                     }
                     link.amendments().describe(columns.clone());

@@ -9,8 +9,8 @@ use crate::net::buffers::BUFFER;
 use crate::protocol::command::Command;
 use crate::protocol::frame::HEADER;
 
-/// What an execution says of the types of its values stands within this many bytes, unless it binds those of more
-/// parameters than a statement has that can be prepared again.
+/// The types of an execution's values end within this many bytes, unless it binds more parameters than a statement may
+/// have that can be prepared again.
 const HEAD: usize = 4096;
 
 /// What to do with the command at the start of `bytes`, of which the first frame has `len` bytes. `None`: the statement is

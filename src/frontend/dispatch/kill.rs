@@ -38,7 +38,7 @@ const KILLED: u16 = 1927;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Kill {
     victim: KillTarget,
-    /// It ends a statement, not the session.
+    /// KILL QUERY: ends a statement, not the session.
     query: bool,
 }
 
@@ -152,7 +152,7 @@ impl SentKill<'_> {
         }
     }
 
-    /// It ends more than a statement.
+    /// Whether the KILL ends the session, and not only its statement.
     fn ends_a_session(&self) -> bool {
         !matches!(self, Self::Text { kill: Kill { query: true, .. }, .. })
     }
@@ -162,7 +162,7 @@ impl SentKill<'_> {
         if self.ends_a_session() { SessionEvent::Kill } else { SessionEvent::Interrupt }
     }
 
-    /// The same for the server, which knows the session's connection.
+    /// The KILL with the id of the session's connection, which the server knows.
     fn of_backend(&self, backend: BackendId) -> Vec<u8> {
         match self {
             Self::Text { packet, at, kill, .. } => {
@@ -197,7 +197,7 @@ pub(crate) async fn run_kill(
     run_plain(cx, packet, at, kill).await
 }
 
-/// The same where nothing is to be computed first.
+/// Carries out a KILL whose id is in the text, so the server has nothing to compute.
 async fn run_plain(
     cx: &mut CallContext<'_>,
     packet: &[u8],
@@ -272,7 +272,7 @@ async fn carry_out(cx: &mut CallContext<'_>, sent: &SentKill<'_>) -> Result<(), 
         KillRights::Refused => return cx.refuse(&codes::not_owner(own.0)),
         KillRights::Untold(reply) => return cx.send_client(&reply.bytes),
     }
-    // It goes to no other session after this one.
+    // A condemned connection is given to no other session after this one.
     if let Some((backend, run)) = victim.shown.backend.condemn()
         && perhaps_same_run(run, cx.identity.run())
     {
@@ -285,7 +285,8 @@ async fn carry_out(cx: &mut CallContext<'_>, sent: &SentKill<'_>) -> Result<(), 
             if reply.is_error() {
                 victim.shown.backend.pardon(backend);
             } else {
-                // It may do nothing with its connection, or wait for what the server does not see.
+                // The victim may be idle, or wait for a lock that the server does not see: then only this event ends
+                // it.
                 let _ = victim.events.send(sent.event());
             }
             return cx.send_client(&with_own_id(&reply, backend, own));

@@ -1,9 +1,9 @@
 //! Whether a session may end another one.
 //!
-//! Every account may end its own sessions. To end those of others takes a privilege: the server tells which the session
-//! has in force. Who has none costs the server no more than that question. Only MySQL's SYSTEM_USER depends on the other
-//! account, too: where the session lacks it, the server is told to end the statement, of which there is none, on an
-//! idle connection of that account.
+//! Every account may end its own sessions. To end those of others takes a privilege, and the server says which of them
+//! the session has in force. For a session without the privilege, the server answers only that question. Only MySQL's
+//! SYSTEM_USER depends on the other account, too. If the session lacks it, the server gets a KILL QUERY for an idle
+//! connection of that account, where there is no statement to end.
 
 use std::sync::Arc;
 
@@ -32,9 +32,9 @@ const SUPER_IS_LESS: u32 = 110_000;
 pub(super) enum KillRights {
     /// The session may.
     Granted,
-    /// It may not, or there is no connection by which the server could tell.
+    /// The session may not, or there is no connection by which the server could tell.
     Refused,
-    /// It may ask nothing now, by this error.
+    /// The session may ask nothing now; the server's error says why.
     Untold(Reply),
 }
 

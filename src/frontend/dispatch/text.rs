@@ -32,7 +32,7 @@ use crate::sql::expression::argument::Argument;
 pub(crate) enum Answered {
     /// The client has its answer, or will have it from the server.
     Done,
-    /// It has several statements, which are to be run one after the other.
+    /// The text has several statements, which are to be run one after the other.
     Several(Box<Several>),
 }
 

@@ -112,7 +112,8 @@ pub(crate) fn decide_watched(
     pass
 }
 
-/// For a statement that does not fit into a buffer. Its attributes may not, either, or have not all come.
+/// The search of a statement that does not fit into a buffer. `text_at` is `None` if not all query attributes have
+/// come.
 pub(super) fn stream_of(text_at: Option<usize>, dialect: Dialect) -> Stream {
     match text_at {
         Some(at) => Stream::after(dialect, at),

@@ -18,7 +18,7 @@ pub(crate) enum Given {
     Null,
     /// Printable ASCII.
     Plain(Vec<u8>),
-    /// The same, bound.
+    /// A bound text of printable ASCII.
     Text(Vec<u8>),
     /// The user variable that was bound under a name.
     Variable(Vec<u8>),

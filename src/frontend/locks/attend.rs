@@ -10,8 +10,8 @@ use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::errand::Errand;
 use crate::frontend::shared::context::Context;
 
-/// How long an errand may go on after its session was killed, or its server was left: a server that is there answers, or
-/// says its last words, well within that.
+/// How long an errand may go on after its session was killed, or its server was left. A server that runs answers, or
+/// sends its last error, well within that time.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// Whether the session looks at an event when the errand is over, if it goes on then. Whether its client is still there, it
@@ -31,7 +31,7 @@ pub(crate) async fn attend<T>(
     attended.ok_or(CloseReason::Killed)
 }
 
-/// The same of one that needs no grace, and is ended by KILL QUERY, as long as `idles` says so: `None` then.
+/// Carries out an errand that needs no grace. KILL QUERY ends it while `idles` is true; the result is `None` then.
 pub(crate) async fn attend_or_interrupt<T>(
     locks: &mut dyn Locks,
     context: &Context,

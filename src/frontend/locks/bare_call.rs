@@ -57,9 +57,9 @@ pub(crate) fn is_plain_name(name: &[u8]) -> bool {
 enum Trial {
     /// The server refuses it: its reply.
     Refused(Vec<u8>),
-    /// It gives no row, so the call would not be evaluated.
+    /// The statement gives no row, so the call would not be evaluated.
     NoRow,
-    /// It gives a row.
+    /// The statement gives a row.
     Row,
 }
 

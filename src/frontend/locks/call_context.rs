@@ -31,19 +31,19 @@ const WIDE: &str = "'ucs2','utf16','utf16le','utf32'";
 
 /// A session's parts, lent for one command.
 pub(crate) struct CallContext<'a> {
-    /// Its server, and its client.
+    /// The session's connections to server and client.
     pub server: &'a mut dyn Server,
-    /// Its locks.
+    /// The session's locks.
     pub locks: &'a mut dyn Locks,
     /// What is known of the server.
     pub view: &'a mut ServerView,
-    /// Its prepared statements.
+    /// The session's prepared statements.
     pub statements: &'a mut Statements,
-    /// Whose it is.
+    /// Ids, account and peer of the session.
     pub identity: &'a Identity,
     /// The command that is answered.
     pub command: &'a mut CurrentCommand,
-    /// What it shares with others.
+    /// What sessions share.
     pub context: &'a Context,
 }
 
@@ -120,8 +120,7 @@ impl CallContext<'_> {
         }
     }
 
-    /// The check before anything is said or done under locks that are held. It waits while the session
-    /// is suspended.
+    /// Must pass before anything is sent or answered under held locks. Waits while the session is suspended.
     pub(crate) async fn check_lease(&mut self) -> Result<(), CloseReason> {
         let ledger = self.locks.ledger();
         match ledger.granted_by().filter(|proxy| ledger.depends_on(*proxy)) {
@@ -130,7 +129,7 @@ impl CallContext<'_> {
         }
     }
 
-    /// The same of locks that were granted to this incarnation.
+    /// The check of [`Self::check_lease`] for locks that were granted to this incarnation.
     pub(crate) async fn check_lease_of(&mut self, proxy: ProxyId) -> Result<(), CloseReason> {
         if self.locks.vouches_for(proxy) {
             return Ok(());
@@ -275,7 +274,7 @@ impl CallContext<'_> {
         self.forward_for(packet, Recipient::Client)
     }
 
-    /// The same; the response is for `recipient`.
+    /// Forwards the packet of the command that is answered as it is; the response is for `recipient`.
     pub(crate) fn forward_for(
         &mut self,
         packet: &[u8],

@@ -31,7 +31,7 @@ enum Fence {
     Lost,
     /// The account may not ask.
     Denied,
-    /// It could not be asked, for another reason.
+    /// The server could not be asked, for another reason.
     Failed(u16),
     /// The client gets this in place of its answer.
     Interrupted(Vec<u8>),
@@ -57,7 +57,8 @@ pub(crate) async fn fence_text(
     }
 }
 
-/// The same of a statement that commits like this.
+/// Asks, if a statement that commits like this is to be fenced: what the client gets in place of its answer, if it is
+/// not to be sent.
 pub(crate) async fn fence(
     cx: &mut CallContext<'_>,
     commit: Commit,

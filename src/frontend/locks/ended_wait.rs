@@ -1,5 +1,5 @@
-//! The answer to a wait that ended without a decision and ended its statement: the server's own error, in the server's
-//! own diagnostics, after the columns that it would have sent.
+//! The answer to a wait that ended without a decision and ended its statement. The server's own error comes in the
+//! server's own diagnostics, after the columns that it would have sent.
 
 use super::bare_call::CallInPacket;
 use crate::frontend::link::close_reason::CloseReason;
@@ -17,9 +17,10 @@ use crate::types::Flavour;
 /// Why a wait ended its statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EndedWait {
-    /// It was given up to end a deadlock.
+    /// The wait was given up to end a deadlock.
     Deadlock,
-    /// KILL QUERY ended it, of which the server does not know: it is MySQL, MariaDB's statements go on with NULL.
+    /// KILL QUERY ended the wait, of which the server does not know. Only on MySQL: MariaDB's statements go on with
+    /// NULL.
     Interrupted,
 }
 

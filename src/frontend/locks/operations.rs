@@ -49,7 +49,7 @@ enum Released {
 pub(crate) enum CallResult {
     /// A value, and the expressions whose warnings the server must repeat.
     Value(Option<u64>, Vec<Vec<u8>>),
-    /// The same, but the expressions end the statement with an error.
+    /// A value, and expressions that end the statement with an error.
     Fails(Option<u64>, Vec<Vec<u8>>),
     /// The statement goes to the server unchanged.
     Native,

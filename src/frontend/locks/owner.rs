@@ -34,7 +34,7 @@ pub(crate) enum Asked {
 pub(crate) trait Locks: Send {
     /// What is held.
     fn ledger(&self) -> &Ledger;
-    /// The same, to be changed.
+    /// What is held, to be changed.
     fn ledger_mut(&mut self) -> &mut Ledger;
     /// Queues for a lock in the name of `owner`; with `once` the answer comes at once.
     fn acquire(&mut self, name: Name, owner: Arc<[u8]>, once: bool) -> Ticket;
@@ -74,7 +74,7 @@ pub(crate) trait Locks: Send {
     fn home(&self) -> Arc<str>;
     /// The next event for the session.
     fn next_event(&mut self) -> Task<'_, SessionEvent>;
-    /// The same, if it has been told already.
+    /// The next event, if the session has one already.
     fn told_now(&mut self) -> Option<SessionEvent>;
     /// Has an event come again, after those that wait.
     fn tell_again(&mut self, event: SessionEvent);
@@ -131,7 +131,7 @@ impl LockOwner {
         }
     }
 
-    /// The next event for the session. It may be dropped at any time.
+    /// The next event for the session. The future may be dropped at any time: no event is lost.
     pub(crate) async fn next_event(&mut self) -> SessionEvent {
         match self.events.recv().await {
             Some(event) => event,

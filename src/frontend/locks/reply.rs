@@ -102,9 +102,9 @@ pub(crate) fn patch_reply(
     out
 }
 
-/// The column's name where no alias gives it: the call's source text, as the server shows it in
-/// the character set of results. It is asked where it may convert or cut: with LIMIT 0 it
-/// describes the column and calls nothing.
+/// The column's name where no alias gives it: the call's source text, as the server shows it in the character set of
+/// results. The server is asked where it may convert or cut the text: the question describes the column and calls
+/// nothing.
 pub(crate) async fn source_name(
     cx: &mut CallContext<'_>,
     call: &CallInPacket<'_>,

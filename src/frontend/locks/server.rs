@@ -32,11 +32,11 @@ pub(crate) type Task<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub(crate) trait Server: Send {
     /// Sends one packet and reads its whole response. Nothing may be owed before it.
     fn exchange<'a>(&'a mut self, packet: &'a [u8], keep: Keep) -> Errand<'a, Reply>;
-    /// The same of something in which nothing is the client's.
+    /// Sends a packet of the proxy's own, in which nothing is the client's, and reads its whole response.
     fn question<'a>(&'a mut self, packet: &'a [u8]) -> Errand<'a, Reply>;
-    /// Sends packets that leave nothing in the session, and reads all responses: what the server reports with them is
-    /// not the session's. The first of them. Nothing may be owed. `undone`: if the connection ends, nothing of the command
-    /// that is answered is left.
+    /// Sends packets that leave nothing in the session, and reads all responses. Returns the first of them. What the
+    /// server reports with them is not the session's. Nothing may be owed. `undone`: if the connection ends, nothing of
+    /// the command that is answered is left.
     fn exchange_unseen(
         &mut self,
         packets: Vec<Vec<u8>>,
@@ -45,7 +45,7 @@ pub(crate) trait Server: Send {
     ) -> Errand<'_, Reply>;
     /// Takes warnings and errors of the last statement along, if the session can: the next statement clears them.
     fn keep_diagnostics(&mut self) -> Errand<'_, ()>;
-    /// The same as [`Self::exchange`] of a COM_STMT_PREPARE of the client's.
+    /// Does [`Self::exchange`] for a COM_STMT_PREPARE of the client's.
     fn exchange_prepare<'a>(&'a mut self, packet: &'a [u8]) -> Errand<'a, Reply>;
     /// Has a prepared statement on the session's connection. Nothing may be owed.
     fn bring(&mut self, id: u32) -> Errand<'_, ()>;
@@ -66,7 +66,7 @@ pub(crate) trait Server: Send {
     /// Since when the server is known to be the one with the lock tables; `None` while there is no
     /// connection to it.
     fn known_since(&self) -> Option<Duration>;
-    /// It was, at this moment.
+    /// Notes that the server was the one with the lock tables at this moment.
     fn note_known(&mut self, at: Duration);
     /// Lets come in what the server owes.
     fn settle(&mut self) -> Errand<'_, ()>;

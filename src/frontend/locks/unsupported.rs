@@ -80,7 +80,7 @@ pub(crate) fn note_unsupported(cx: &CallContext<'_>, what: &str, text: &[u8], de
     note_uncovered(cx.context, cx.identity, cx.dialect(), what, text, decision);
 }
 
-/// The same, where no command is answered.
+/// Counts and logs a statement that is not covered, where no command is answered.
 pub(crate) fn note_uncovered(
     context: &Context,
     identity: &Identity,

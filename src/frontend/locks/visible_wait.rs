@@ -30,8 +30,8 @@ const DELAY: Duration = Duration::from_millis(50);
 /// The pause before another attempt is longer each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// The gate's own timeout is longer than the wait by up to this many seconds. It matters when
-/// nobody can open the gate.
+/// The gate's own timeout is longer than the wait by up to this many seconds. The timeout ends the wait only if nobody
+/// can open the gate.
 const MARGIN: u64 = 2;
 /// The longest that both servers wait.
 const YEAR: u64 = 31_536_000;
@@ -55,9 +55,9 @@ pub(crate) struct WaitStatement<'a> {
     pub name: Option<&'a [u8]>,
     /// A prepared statement of which the server has data that are no longer needed.
     pub stale: Option<u32>,
-    /// It is executed with a cursor, where the server words an error in another way.
+    /// The statement is executed with a cursor, where the server words an error in another way.
     pub cursor: bool,
-    /// It is not the client's statement, but stands for it: only an error is for the client.
+    /// A statement that stands for the client's: only an error is for the client.
     pub stand_in: bool,
 }
 
@@ -72,7 +72,7 @@ enum State {
 
 /// What comes next of a wait's gate.
 pub(crate) enum GateStep {
-    /// It is time to ask for one.
+    /// Asks for a gate now.
     Due,
     /// One is closed for this wait; `None` if none is free.
     Closed(Option<Gate>),
@@ -161,7 +161,7 @@ impl<'a> VisibleWait<'a> {
         let mut expression =
             format!("GET_LOCK({},{}", literal(gate), seconds.min(YEAR)).into_bytes();
         if flavour == Flavour::MySql {
-            // Their warnings come in front of an error. MariaDB keeps warnings for the answer.
+            // MySQL sends the arguments' warnings before an error. MariaDB keeps them for the answer.
             for pure in self.pure {
                 expression.extend_from_slice(b"+0*(");
                 expression.extend_from_slice(pure);
@@ -306,7 +306,7 @@ fn tracked(
     if call.bare.is_do {
         return Some(patched);
     }
-    // It may have been killed in the moment of the grant.
+    // KILL QUERY may have ended the statement in the moment of the grant.
     if value.is_some() == reply.row().is_some_and(|row| row == [None]) {
         return None;
     }

@@ -120,6 +120,6 @@ async fn unseen(
 ) -> Result<Reply, CloseReason> {
     let packet = |text: &&str| packet::query(text.as_bytes(), cx.capabilities());
     let packets = texts.iter().map(packet).collect();
-    // Its commit, or its rollback, takes as long as the write.
+    // The commit or rollback may take as long as the write did, so the session hears events meanwhile.
     attend(cx.locks, cx.context, cx.server.exchange_unseen(packets, undone, Whose::Client)).await
 }

@@ -67,9 +67,9 @@ pub struct Exchange<'a> {
 /// How the server has decided.
 #[derive(Debug)]
 pub enum Verdict {
-    /// Its OK, as a frame for the client. It was not sent yet.
+    /// The server's OK, as a frame for the client. The frame was not sent yet.
     Accepted(Vec<u8>),
-    /// It has refused, and the client was told.
+    /// The server has refused, and the client was told.
     Denied,
 }
 
@@ -114,7 +114,7 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// The same, from which the proxy learns.
+    /// Lets the proxy learn passwords from this exchange.
     #[must_use]
     pub fn teaching(mut self, learning: Learning<'a>) -> Self {
         self.lesson = Lesson::of(learning);
@@ -289,7 +289,7 @@ impl<'a> Exchange<'a> {
         self.deadline = Instant::now() + FAREWELL;
         if self.accepted {
             self.server.next = 0;
-            // It waits for commands. If this does not reach it, it sees the connection end.
+            // The server waits for commands. If COM_QUIT does not reach it, it sees the connection end.
             let _ = self.tell_server(&[Command::QUIT.0]).await;
             return;
         }

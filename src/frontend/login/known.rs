@@ -1,9 +1,9 @@
 //! Logins like one that the server has judged a short time ago.
 //!
-//! While there is such a login, clients are greeted with a nonce of the proxy's own, before anything is asked of the
-//! server. A client that proves the password known of its account, in the same way, is let in. All others are passed to
-//! the server: with an answer to its own nonce where the proxy can make it, else without any, so that it asks them for one by
-//! the account's plugin.
+//! While there is such a login, clients are greeted with a nonce of the proxy's own, before the server is asked
+//! anything. A client that proves the account's known password, in the same way, is let in. All others are passed to
+//! the server. If the proxy can make the answer to the server's nonce, it sends that. Otherwise it sends none, so that
+//! the server asks the client for one by the account's plugin.
 
 use std::sync::Arc;
 

@@ -22,7 +22,7 @@ pub(super) struct Lesson<'a> {
     learning: Option<Learning<'a>>,
     /// The client's answer to the method that the server has asked for last.
     shown: Option<ShownAnswer>,
-    /// The same by a plugin that signs the nonce.
+    /// The client's answer by a plugin that signs the nonce.
     signed: Option<Proven>,
     /// The password, by the same method.
     clear: Option<Zeroizing<Vec<u8>>>,

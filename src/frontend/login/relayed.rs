@@ -59,7 +59,7 @@ pub struct Authenticated {
     pub account: LoginAccount,
     /// user@host.
     pub owner: Arc<[u8]>,
-    /// The same, for the observer.
+    /// user@host, for the observer.
     pub who: Option<StatementUser>,
     /// What proved it.
     pub method: Method,
@@ -92,9 +92,9 @@ pub(super) struct LoginClient {
     pub(super) peer: Peer,
     /// Sequence id of the next packet for it.
     pub(super) next: u8,
-    /// Its session's.
+    /// The number of the client's session.
     pub(super) number: SessionNumber,
-    /// The id that it was told; `None`: the server's.
+    /// The connection id that the client was told; `None`: the server's.
     pub(super) connection: Option<ConnectionId>,
 }
 

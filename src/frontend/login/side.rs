@@ -12,9 +12,9 @@ pub(crate) const MAX_LOGIN: usize = 80 * 1024;
 
 /// One side of an exchange.
 pub struct Side<'a> {
-    /// Its leg.
+    /// The connection to this side.
     pub leg: &'a mut Leg,
-    /// Sequence id of the next packet. They differ: TLS on one leg takes one more.
+    /// Sequence id of the next packet. The ids of the two sides differ: TLS on one leg takes one more.
     pub next: u8,
 }
 

@@ -51,7 +51,7 @@ impl Seen {
         Self { about, sent: None, reply: Vec::new(), held: None, planned: None, wait: None }
     }
 
-    /// It may wait for a lock, as this wait.
+    /// The statement may wait for a lock, as this wait.
     pub(crate) fn may_wait(&mut self, waits: &LockWaits, wait: LockWait) {
         self.planned = Some((waits.clone(), wait));
     }

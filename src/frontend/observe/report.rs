@@ -65,7 +65,7 @@ impl SessionReport {
         let statement = Arc::new(statement);
         self.observer.tell(ObservedEvent::Ran(self.who.clone(), statement, Vec::new()));
         self.miss(Missed::Long, 1);
-        // It may have taken or released any.
+        // The statement may have taken or released any lock.
         self.doubt(1);
     }
 

@@ -20,7 +20,7 @@ pub(crate) enum RowUpdate {
     Look(Function, Name),
     /// The response does not tell which locks are held now. Locks of these names may be among them.
     Read(Vec<Name>),
-    /// The same of a statement that perhaps has nothing to do with locks.
+    /// The response does not tell which locks are held now, and the statement may have nothing to do with locks.
     Unknown,
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn need(
         return name.filter(|_| asks).map(|name| RowUpdate::Look(call.function, name));
     }
     match (call.function, outcome) {
-        // It may have failed after the call.
+        // The statement may have failed after the call.
         (_, Outcome::Error) => read(names),
         (Function::GetLock | Function::ReleaseLock, Outcome::Zero | Outcome::Null) => None,
         (Function::ReleaseAllLocks, _) => Some(RowUpdate::ReleaseAll),

@@ -121,7 +121,7 @@ impl WatchedText {
         (calls_untold || runs_others).then(|| UntoldStatement { text: text(), calls: calls_untold })
     }
 
-    /// The same text, run in a way that Lockstead would refuse.
+    /// A copy of this text that is run in a way that Lockstead would refuse.
     pub(crate) fn refused(&self, why: &'static str) -> Self {
         let coverage = Coverage::Refused(why);
         let statement = SeenStatement { coverage, ..SeenStatement::clone(&self.statement) };

@@ -148,7 +148,7 @@ impl Watch {
         self.next = Some(Box::new(Seen::new(About::Run(text, values))));
     }
 
-    /// The same of one of which only the server knows what it calls.
+    /// A statement is about to be forwarded of which only the server knows what it calls.
     fn run_unknown(&mut self) {
         if self.keeps_rows() {
             let text = WatchedText::unknown("<prepared statement>".to_owned());
@@ -215,7 +215,7 @@ impl Watch {
         let mut values = Vec::new();
         match bound(text, payload, types, &ahead, attributes) {
             Some((bound, read)) => (*types, values) = (bound, read),
-            // Its bound values are not known.
+            // The bound values are not known.
             None => types.clear(),
         }
         let text = Arc::clone(text);
@@ -329,7 +329,7 @@ impl Watch {
             About::Reset | About::Schema(_) => {}
             About::Long { prepares } => {
                 let calls = std::mem::take(&mut self.long_calls);
-                // Its executions are told by an id that is not remembered.
+                // The statement's executions name an id that is not remembered.
                 self.forgot |= calls && prepares;
                 let untold = UntoldStatement { text: LONG.to_owned(), calls: true };
                 return (calls && !prepares).then(|| (RowUpdate::Read(Vec::new()), Some(untold)));

@@ -72,7 +72,7 @@ impl Stage {
         Self::with(flavour, |_| ())
     }
 
-    /// The same with other settings.
+    /// A session that holds nothing, at a server that says nothing, with other settings.
     pub(crate) fn with(flavour: Flavour, change: impl FnOnce(&mut Raw)) -> Self {
         let mut raw = Raw {
             backend: Some(vec!["127.0.0.1:1".into()]),

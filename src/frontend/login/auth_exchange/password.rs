@@ -1,8 +1,8 @@
 //! The password itself, where an exchange asks for it.
 //!
-//! It never crosses in clear a leg that is not secure, and the server gets it in the form that it
-//! expects. Where the proxy learns passwords, it asks for them as the server may ask too: a client with
-//! TLS for the password, one without for the password under the key that it has asked for.
+//! A password never crosses in clear a leg that is not secure, and the server gets it in the form that it expects.
+//! Where the proxy learns passwords, it asks for them as the server may ask too. A client with TLS is asked for the
+//! password. A client without TLS is asked for the password under the key that it has requested.
 
 use std::io;
 
@@ -49,9 +49,9 @@ impl Exchange<'_> {
         Ok(self.answer_server(answer).await?)
     }
 
-    /// The client asks for the server's key, and the server would understand what it encrypts with
-    /// that; the proxy, if it is to learn the password, only what is encrypted with its own. The
-    /// server judges what it does not understand.
+    /// Answers the client's question for the server's key. What the client encrypts with that key, only the server can
+    /// read. If the proxy is to learn the password, the client gets the proxy's key instead, if it fits. The server
+    /// judges what the proxy cannot decrypt.
     async fn pass_key(&mut self) -> Result<(), Broken> {
         self.answer_server(WHICH_KEY.to_vec()).await?;
         let own = self.own_key.filter(|_| self.lesson.learning().is_some());

@@ -1,8 +1,8 @@
-//! Clients that repeat their first answer, whichever nonce the server asks by.
+//! Works around clients that ignore the nonce in an auth switch, and repeat their first answer.
 //!
-//! MariaDB keeps a connection's nonce as long as the connection, so in a change of user some clients, such as MariaDB's
-//! C library, do not read the nonce that they are asked by: they answer by that of their login. A session with shared
-//! connections may be on another one by then.
+//! MariaDB keeps a connection's nonce as long as the connection. So in a change of user some clients, such as MariaDB's
+//! C library, do not read the nonce that they are asked by: they use that of their login. A session with shared
+//! connections may be on another connection by then.
 
 use super::{Exchange, Learning};
 use crate::backend::proven::Proven;
@@ -17,7 +17,7 @@ pub(super) struct FirstAnswer<'a> {
 }
 
 impl<'a> Exchange<'a> {
-    /// The same, with a client that has logged in by this nonce on a connection that may be another one.
+    /// Tells the exchange by which nonce the client has logged in, on a connection that may be another one.
     #[must_use]
     pub fn knowing(mut self, nonce: &'a [u8]) -> Self {
         self.first = FirstAnswer { nonce: Some(nonce), ..FirstAnswer::default() };
