@@ -1,9 +1,8 @@
 //! The client side: accepting, logging in, relaying, answering lock calls, ending.
 //!
-//! Its floors, the lowest first: what sessions share, the observer, the state of pooled sessions, the legs of a session, its
-//! moves from one connection to another, its state, lock calls, mode coexist, statements with calls in them, prepared statements, the decision about a
-//! command, the login, the session, the listener. A file imports from its own floor and those
-//! below.
+//! The floors, the lowest first: what sessions share, the observer, the state of pooled sessions, the legs of a
+//! session, its state, lock calls. Above them: mode coexist, statements with calls in them, prepared statements, the
+//! decision about a command, the login, the session, the listener. A file imports from its own floor and those below.
 
 pub mod accept;
 mod coexist;

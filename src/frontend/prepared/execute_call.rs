@@ -44,7 +44,7 @@ pub(crate) struct Execution {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Length {
     Known,
-    /// They are too long.
+    /// The values are too long to be kept.
     Long,
     /// The name is longer than any.
     LongName,
@@ -121,7 +121,7 @@ pub(crate) async fn execute_bare(
             answer_binary(cx, &call, &answer, &pure).await
         }
         CallResult::Native => {
-            // It may have waited for a lock, and have another connection since.
+            // The session may have waited for a lock, and have another connection since.
             if let Some(refusal) = cx.bring(id).await? {
                 let mut out = Vec::with_capacity(HEADER + refusal.len());
                 put_frame(&mut out, 1, &refusal);

@@ -142,7 +142,7 @@ async fn execute_last(
     let payload = values.encode(id, &kept, cx.capabilities());
     cx.forward(&packet::command(&[&payload]))?;
     match cx.statements.get_mut(client_id) {
-        // It is fetched from by the client's id.
+        // The client fetches rows by its own id, not by that of the stand-in.
         Some(statement) if values.cursor => {
             statement.stand_in = Some(id);
             Ok(())
@@ -222,7 +222,7 @@ impl Values<'_> {
         }
         for value in kept {
             match (&values[*value], &raw[*value]) {
-                // It was sent ahead.
+                // COM_STMT_SEND_LONG_DATA carried the value before the execution.
                 (Value::Bytes { bytes, .. }, span) if span.is_empty() => {
                     put_lenenc_bytes(&mut out, bytes);
                 }

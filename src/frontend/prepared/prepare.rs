@@ -80,7 +80,7 @@ pub(crate) async fn prepare_statement(
         let mut statement = LockStatement::new(calls, text, params, name);
         statement.context = context;
         if statement.size() > cx.room() {
-            // It may go on without the proxy.
+            // A statement that only lists locks may go on without the proxy.
             if only_lists {
                 return cx.send_client(&reply.bytes);
             }

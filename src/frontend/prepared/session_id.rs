@@ -29,7 +29,8 @@ pub(crate) async fn prepare_with_id(
     }
     cx.count(Command::STMT_PREPARE);
     cx.settle_skipped().await?;
-    // Its errors and the names of its columns are as in the client's own text.
+    // The client's own text is prepared, too: the errors and the column names that the client sees must be those of
+    // this text.
     let native = cx.prepare_and_close(text).await?;
     if native.is_error() {
         cx.send_client(&native.bytes)?;

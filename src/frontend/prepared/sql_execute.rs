@@ -174,7 +174,7 @@ async fn fill_limits(
 
 /// The statement that runs a text with values.
 enum LastText {
-    /// It is to be run.
+    /// The text is to be run.
     Runs(Vec<u8>),
     /// The server has refused to prepare the text: its reply.
     Refused(Vec<u8>),
@@ -190,7 +190,7 @@ async fn with_values(
         return Ok(LastText::Runs(text));
     }
     let own = cx.statements.named.own().to_owned();
-    // It stays until the next one: to deallocate it would clear what the client's EXECUTE leaves.
+    // The statement stays until the next PREPARE of this name: DEALLOCATE would clear what the client's EXECUTE leaves.
     let reply = cx.ask(&[b"PREPARE ", own.as_bytes(), b" FROM ", literal].concat()).await?;
     if reply.is_error() {
         // Too many statements: the one before is still there.
@@ -202,7 +202,7 @@ async fn with_values(
 /// What a backslash is in a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Backslash {
-    /// It escapes, so it is to be doubled.
+    /// A backslash escapes, so it is to be doubled.
     Escapes,
     /// A letter as any other.
     Plain,

@@ -1,8 +1,8 @@
 //! Lock calls in statements that are prepared under a name in SQL.
 //!
-//! The client's PREPARE goes to the server unchanged, which refuses what it refuses. An EXECUTE
-//! carries out the calls in the text that was prepared; then the server runs that text with their
-//! values in it, and with the client's own values for the parameters that are left.
+//! The client's PREPARE goes to the server unchanged, which refuses what it refuses. An EXECUTE carries out the calls
+//! in the text that was prepared. Then the server runs that text with their values in it, and with the client's own
+//! values for the parameters that are left.
 
 use std::sync::Arc;
 

@@ -14,7 +14,7 @@ pub(crate) struct Request<'a> {
     pub packet: &'a [u8],
     /// Command byte and query attributes.
     pub prefix: &'a [u8],
-    /// Its text.
+    /// The text of the statement.
     pub text: &'a [u8],
 }
 
@@ -26,9 +26,9 @@ pub(crate) enum PreparedText {
     Known(Vec<u8>),
     /// NULL, or an error.
     Refused,
-    /// It has no calls, or nobody knows.
+    /// The text has no calls, or nobody knows whether it has any.
     Hidden,
-    /// It has calls, and cannot be looked at.
+    /// The text has calls, and cannot be looked at.
     Uncovered(&'static str),
     /// The question was interrupted, as the statement would have been: the server's words.
     Ended(Vec<u8>),
@@ -55,7 +55,7 @@ pub(crate) async fn text_of_source(
     if !source.repeatable {
         return Ok(if names { PreparedText::Uncovered(ANOTHER) } else { PreparedText::Hidden });
     }
-    // Its connection's id is the session's to say.
+    // The server would compute the connection's id, where the text needs the session's.
     let asks = cx.server.pooled().is_shared() && words::names_connection(expression);
     if source.literal && !expression.contains(&b'\\') && !names && !asks {
         let commits = plain_literal(expression).filter(|text| may_commit(text));

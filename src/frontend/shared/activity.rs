@@ -9,11 +9,11 @@ pub enum Doing {
     Runs,
     /// A transaction is open.
     Transaction,
-    /// It waits for a lock, outside a transaction.
+    /// The session waits for a lock, outside a transaction.
     Waits,
-    /// Nothing. It goes on without the connection to the server that it may have.
+    /// The session is idle, and survives the loss of its connection to the server.
     Rests,
-    /// Nothing. It ends with its connection.
+    /// The session is idle, and ends with its connection to the server.
     Tied,
 }
 
@@ -23,7 +23,7 @@ impl Doing {
     const BITS: u32 = 3;
 }
 
-/// What a session does. It is written by its own task, and read by who prepares the switchover.
+/// What a session does. The session's task writes it, and the task that prepares a switchover reads it.
 #[derive(Debug, Default)]
 pub struct Activity {
     /// The number of the hold in which it was said, and what.

@@ -45,7 +45,7 @@ impl InForce {
         Arc::clone(&self.0.load().config)
     }
 
-    /// The same, with TLS and compression.
+    /// The settings of the moment, with TLS and compression of both legs.
     pub fn both(&self) -> (Arc<Config>, Arc<Hops>) {
         let now = self.0.load();
         (Arc::clone(&now.config), Arc::clone(&now.hops))

@@ -35,12 +35,12 @@ impl KnownPrograms {
         self.0.names.read().is_some()
     }
 
-    /// A reading begins. Its number.
+    /// Begins a reading, and returns its number.
     pub fn begin(&self) -> u64 {
         self.0.begun.fetch_add(1, Ordering::SeqCst) + 1
     }
 
-    /// They were read, by this reading.
+    /// Replaces the names by those of this reading.
     pub fn learn(&self, names: StatefulNames, reading: u64) {
         *self.0.names.write() = Some(Arc::new(names));
         self.0.ended.store(reading, Ordering::SeqCst);

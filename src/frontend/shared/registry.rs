@@ -22,7 +22,7 @@ use crate::types::{BackendId, ConnectionId, ProxyId};
 /// A session, for display.
 #[derive(Debug)]
 pub struct SessionInfo {
-    /// Its cluster, where there may be several.
+    /// The session's cluster, where there may be several.
     pub cluster: Option<Arc<str>>,
     /// The id that the client was told.
     pub connection: ConnectionId,
@@ -129,8 +129,8 @@ impl SessionNumber {
     /// How many there are: more than sessions may be open.
     const COUNT: u32 = 1 << 20;
 
-    /// The id of such a session of this proxy, if it has no connection of its own that gives it one: above those of
-    /// servers, positive for drivers that know no other numbers, and no other proxy's.
+    /// The id of a session of this proxy that no connection of its own gives an id. Such ids are above those of
+    /// servers, and positive for drivers that know no other numbers. No other proxy makes them.
     pub fn id(self, proxy: Option<ProxyId>) -> ConnectionId {
         let slot = proxy.map_or(0, |proxy| u64::from(proxy.slot()));
         ConnectionId(ConnectionId::FIRST_MADE | slot << 20 | u64::from(self.0))
@@ -155,7 +155,7 @@ impl Registry {
         if self.0.draining.load(Ordering::SeqCst)
             && let Some(member) = self.0.sessions.get(&id)
         {
-            // It was accepted before the drain. It may enter after the announcement, or hear it twice.
+            // The client was accepted before the drain. Its session may enter after the announcement, or hear it twice.
             let _ = member.events.send(SessionEvent::Drain);
         }
         Some(Entry { registry: self.clone(), id, number, activity })
@@ -289,7 +289,7 @@ impl Registry {
 }
 
 impl Entry {
-    /// Its number.
+    /// The number of the session.
     pub fn number(&self) -> SessionNumber {
         self.number
     }
@@ -299,7 +299,7 @@ impl Entry {
         &self.activity
     }
 
-    /// It has logged in, or is another user's now.
+    /// Shows the session in lists: after its login, and again when it is another user's.
     pub fn show(&self, shown: SessionInfo) {
         if let Some(mut member) = self.registry.0.sessions.get_mut(&self.id) {
             member.shown = Some(Arc::new(shown));

@@ -100,7 +100,8 @@ impl SeenHolds {
 }
 
 impl SeenHoldGuard {
-    /// It was seen to end. One that is dropped otherwise is no longer followed: its time is not known.
+    /// Notes how the hold was seen to end. A guard that is dropped without this is no longer followed: its hold's end
+    /// is not known.
     pub fn ended(mut self, how: &'static str) {
         self.end = Some(how);
     }

@@ -18,11 +18,11 @@ pub struct Shapes(Arc<Mutex<HashSet<u64>>>);
 /// Whether to log a shape.
 #[derive(Debug, PartialEq, Eq)]
 pub enum News {
-    /// It is new.
+    /// A new shape, to be logged.
     New,
-    /// It is new, and the last one that is logged.
+    /// A new shape, and the last one that is logged.
     Last,
-    /// It was logged, or is only counted.
+    /// The shape was logged before, or is only counted.
     Known,
 }
 

@@ -28,7 +28,7 @@ impl Unfenced {
             && self.0.lock().get(&owner.cloned()).is_some_and(|since| now < *since + AGAIN)
     }
 
-    /// It does now. Whether that is new.
+    /// Notes that the account lacks the right. Returns whether that is new.
     pub(crate) fn note(&self, owner: Option<&Arc<[u8]>>) -> bool {
         let mut known = self.0.lock();
         if known.len() >= MOST {
@@ -37,7 +37,7 @@ impl Unfenced {
         known.insert(owner.cloned(), Instant::now()).is_none()
     }
 
-    /// It has the right.
+    /// Notes that the account has the right.
     pub(crate) fn forget(&self, owner: Option<&Arc<[u8]>>) {
         self.0.lock().remove(&owner.cloned());
     }

@@ -15,11 +15,11 @@ use crate::types::{BackendId, ConnectionId};
 /// How certain it is that a session waits for a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitCertainty {
-    /// Its statement is a call of GET_LOCK, and nothing else.
+    /// The session's statement is a call of GET_LOCK, and nothing else.
     Waits,
-    /// Its statement calls GET_LOCK, and does other things too.
+    /// The session's statement calls GET_LOCK, and does other things too.
     Calls,
-    /// Its statement runs others, which may call it.
+    /// The session's statement runs other statements, which may call GET_LOCK.
     MayCall,
 }
 
@@ -88,7 +88,7 @@ impl LockWaits {
         Self { list: Arc::default(), metrics }
     }
 
-    /// A wait begins. It ends when the guard is dropped.
+    /// Adds a wait, which ends when the guard is dropped.
     pub fn begin(&self, wait: LockWait) -> WaitGuard {
         let since = Instant::now();
         let certain = wait.certainty == WaitCertainty::Waits;

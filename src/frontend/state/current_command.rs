@@ -7,7 +7,7 @@ use crate::protocol::command::Command;
 /// How often commands are counted that go to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Counting {
-    /// They are what happens to one command.
+    /// Whatever the proxy sends for a command counts once, as that command.
     #[default]
     Once,
     /// Of one that was counted.
@@ -19,10 +19,10 @@ enum Counting {
 pub(crate) struct CurrentCommand {
     /// As the server would run it; empty if it may not any more.
     packet: Vec<u8>,
-    /// Its statement.
+    /// The command's statement.
     text: Vec<u8>,
     counting: Counting,
-    /// It is one of several statements of a text.
+    /// The command is one of several statements of a text.
     is_part: bool,
     /// A call of it has waited.
     waited: bool,
@@ -55,7 +55,7 @@ impl CurrentCommand {
         self.text = text.to_vec();
     }
 
-    /// Its statement is another one than the text says.
+    /// Replaces the statement, where the packet's text is not what is run.
     pub(crate) fn set_text(&mut self, text: &[u8]) {
         self.text = text.to_vec();
     }

@@ -15,7 +15,7 @@ use crate::types::ConnectionId;
 /// What a session is called: by itself, and by the server.
 #[derive(Debug, Clone)]
 pub(crate) struct SessionIds {
-    /// Its own id, which the client was told.
+    /// The id that the client was told.
     pub connection: ConnectionId,
     /// The server's connection that works for it.
     pub backend: CurrentBackend,
@@ -105,12 +105,12 @@ impl Identity {
         self.method = method;
     }
 
-    /// It is another user's session now.
+    /// Gives the session to another user, after COM_CHANGE_USER.
     pub(crate) fn set_owner(&mut self, owner: Arc<[u8]>, user: UserName) {
         (self.owner, self.user) = (owner, user);
     }
 
-    /// Its user name.
+    /// The user name of the session.
     pub(crate) fn user(&self) -> &UserName {
         &self.user
     }

@@ -155,7 +155,8 @@ impl Ledger {
         self.deadlocks
     }
 
-    /// It gave up again. The more often it does, the later it is the next victim.
+    /// Counts a wait that was given up to end a deadlock. A session that gave up often is the next victim later than
+    /// others.
     pub(crate) fn note_deadlock(&mut self) {
         self.deadlocks = self.deadlocks.saturating_add(1);
     }
@@ -213,7 +214,7 @@ mod tests {
         assert_eq!(ledger.undo(), [(key("a"), 2)]);
         assert_eq!(ledger.undo(), []);
         assert_eq!(ledger.release(&key("before")), Release::Last(1), "taken once");
-        // It has also released what was held before: nobody can restore that.
+        // The command has also released a lock that was held before: nobody can restore that.
         ledger.begin_command();
         ledger.reenter(&key("a"));
         assert!(matches!(ledger.release(&key("before")), Release::Last(1)));

@@ -72,7 +72,7 @@ pub(crate) struct LockStatement {
     /// Types of the last execution that bound any.
     pub types: Vec<u16>,
     pub long_data: Vec<Option<Vec<u8>>>,
-    /// Its bytes.
+    /// Bytes of the long data.
     pub kept: usize,
     /// Parameters of which the long data was too long to be kept.
     pub beyond: Vec<usize>,

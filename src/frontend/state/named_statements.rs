@@ -11,7 +11,7 @@ use crate::sql::expression::composite::Composite;
 /// A statement with lock calls that has a name, or one that asks for its connection's id.
 #[derive(Debug)]
 pub(crate) struct NamedStatement {
-    /// Its text.
+    /// The text of the statement.
     pub text: Vec<u8>,
     /// The calls in it.
     pub composite: Composite,

@@ -7,7 +7,7 @@ use crate::frontend::observe::pending_row_update::PendingRowUpdate;
 /// What a session is doing.
 #[derive(Debug, Default)]
 pub(crate) enum Phase {
-    /// It relays.
+    /// Bytes pass in both directions, and nothing waits.
     #[default]
     Relaying,
     /// The command at the front of the inbox waits until the server owes nothing.
@@ -18,7 +18,7 @@ pub(crate) enum Phase {
     Refusing(Dropped),
     /// The proxy answers a command, or did when the session ended.
     Answering,
-    /// It runs the statements of a text, one after the other.
+    /// The proxy runs the statements of a text, one after the other.
     Several(Box<Several>),
     /// Responses report locks, and the rows are to follow; the end of the last one is held back.
     Settling(Vec<PendingRowUpdate>),

@@ -1,6 +1,5 @@
-//! What is known of the server, and of the session's settings there that change how a lock call is
-//! answered: `sql_select_limit`, which may leave no row, and `character_set_results`, in which the
-//! column is named.
+//! What is known of the server, and of the session's settings there that change how a lock call is answered. These are
+//! `sql_select_limit`, which may leave no row, and `character_set_results`, in which the column is named.
 //!
 //! Nothing tells when they change. A statement that names one may have set it, so the server is
 //! asked at the next lock call.
@@ -49,7 +48,7 @@ impl ServerView {
         }
     }
 
-    /// Its family.
+    /// MySQL or MariaDB.
     pub(crate) fn flavour(&self) -> Flavour {
         self.flavour
     }

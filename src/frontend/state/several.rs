@@ -23,7 +23,7 @@ pub(crate) struct Several {
 pub(crate) struct TextPart {
     /// A whole COM_QUERY packet.
     pub packet: Vec<u8>,
-    /// It may hold calls that are carried out, or it commits.
+    /// The part may hold calls that are carried out, or it commits: it is sent alone.
     pub alone: bool,
     /// Others follow it.
     pub more: bool,

@@ -108,9 +108,9 @@ pub(crate) enum Noted {
     Asks(Vec<Column>),
     /// Where connections are shared, KILL with a number: its text.
     Kills(Arc<[u8]>),
-    /// It commits.
+    /// The statement commits.
     Commits(Commit),
-    /// It writes.
+    /// The statement writes.
     Writes,
 }
 

@@ -1,10 +1,9 @@
 //! Lock calls inside a larger statement.
 //!
-//! The calls are carried out one after the other, in the order in which the server would evaluate
-//! them; then the server runs the statement with each call replaced by its value. Where it
-//! depends on other expressions whether a call is evaluated, the server is asked: it runs the
-//! statement with a probe in the call's place, a lock of its own that tells afterwards whether it
-//! was taken ([ADR 12](../../docs/adr/0012-composite-statements.md)).
+//! The calls are carried out one after the other, in the order in which the server would evaluate them. Then the server
+//! runs the statement with each call replaced by its value. Where other expressions decide whether a call is evaluated,
+//! the server is asked: it runs the statement with a probe in the call's place. A probe is a lock of the proxy's own
+//! that tells afterwards whether it was taken ([ADR 12](../../docs/adr/0012-composite-statements.md)).
 
 use tokio::time::Instant;
 

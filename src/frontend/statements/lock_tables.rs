@@ -183,7 +183,7 @@ fn mariadb_locks() -> String {
     )
 }
 
-/// It has no rows of those who wait.
+/// METADATA_LOCK_INFO of MariaDB with the durable locks. The server's own table has no rows of those who wait.
 fn lock_info() -> String {
     let name = name(Flavour::MariaDb);
     format!(

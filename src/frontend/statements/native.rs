@@ -14,7 +14,7 @@ pub(crate) enum Native {
     TakesNothing,
     /// An error, which ends the statement.
     Fails,
-    /// It is not its own after all.
+    /// The call may take a lock, so the server must not run it.
     Unclear,
 }
 

@@ -32,7 +32,7 @@ pub(crate) enum NextCall {
     None(usize),
     /// This error has ended the trial: of another run it says nothing.
     Ended(Vec<u8>),
-    /// It has warned or failed, and where rows are written warnings may be errors, and errors none.
+    /// The trial has warned or failed. Where rows are written, warnings may be errors, and errors none.
     Warned,
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Edit {
 }
 
 impl Edit {
-    /// The same expression in all of them.
+    /// Puts one expression into the trials and into the last statement.
     pub(crate) fn everywhere(span: Range<usize>, expression: Vec<u8>) -> Self {
         Self { span, last: expression.clone(), trial: expression, keeps: false }
     }

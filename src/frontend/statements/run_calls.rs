@@ -30,7 +30,7 @@ const MAX_TRIED: usize = 64;
 
 /// What came of the calls.
 pub(crate) enum Filled {
-    /// Their places are filled.
+    /// Each call's place has its value.
     All,
     /// The server is to say the error: the values in the places do not matter any more.
     Fails,
@@ -226,7 +226,7 @@ async fn run_call(
         let is_name = given.is_empty();
         let judged = argument_of(cx, statement, part, is_name, edits).await?;
         if is_name && !part.repeatable {
-            // Its value of this evaluation, which another evaluation might not repeat.
+            // Uses the value of this evaluation, since another evaluation might not repeat it.
             let sql = match &judged {
                 Given::Expression { sql, .. } => sql.clone(),
                 _ => b"NULL".to_vec(),
@@ -252,7 +252,7 @@ async fn run_call(
 struct CallPlace {
     /// The call, with values for the calls in its arguments.
     source: Vec<u8>,
-    /// Its arguments mean the same each time they are evaluated.
+    /// The call's arguments mean the same each time they are evaluated.
     pure: bool,
     /// The values for the calls in its arguments.
     inner_edits: Edits,
@@ -301,7 +301,7 @@ async fn fill_place(
                     return Ok(Filled::Answered);
                 }
             };
-            // Its own words where they can stay, since an error quotes types.
+            // The client's own text stays where it can, since an error quotes types.
             let keeps = pure && call.arguments.iter().all(|part| part.calls.is_empty());
             let text = &statement.text[call.span.clone()];
             let last = if keeps { text.to_vec() } else { source.clone() };

@@ -17,7 +17,7 @@ use crate::types::Flavour;
 pub(crate) struct CallStatement<'a> {
     /// Command byte and query attributes.
     pub prefix: &'a [u8],
-    /// Its text.
+    /// The text of the statement.
     pub text: &'a [u8],
     /// The calls in it.
     pub composite: &'a Composite,
@@ -31,7 +31,7 @@ pub(crate) struct CallStatement<'a> {
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flow {
-    /// It goes on.
+    /// The statement goes on.
     Continue,
     /// Nothing: the client has its answer.
     Answered,
