@@ -86,7 +86,7 @@ impl Engine {
         &self.lease
     }
 
-    /// The same, to be kept.
+    /// A shared handle to the lease, for code that keeps it.
     pub fn lease_handle(&self) -> Arc<Lease> {
         Arc::clone(&self.lease)
     }

@@ -257,12 +257,12 @@ pub(super) enum LeaseEvent {
     /// The incarnation goes on in this run of the server: which locks are held, of which the rows are to be
     /// compared there.
     Restarted { proxy: ProxyId, run: i64, reply: oneshot::Sender<HeldNow> },
-    /// They were. These have no row: their sessions are told.
+    /// The rows were compared. These locks have no row: their sessions are told.
     Compared { proxy: ProxyId, lost: Vec<(Key, u64)>, reply: oneshot::Sender<()> },
-    /// The incarnation is about to carry its locks into another epoch: which are held. Until it has, or is over,
-    /// nothing is sent for it.
+    /// The incarnation is about to carry its locks into another epoch: which are held. Until [`Self::Moved`], or the
+    /// end of the incarnation, nothing is sent for it.
     Moving { proxy: ProxyId, reply: oneshot::Sender<Vec<CarriedLock>> },
-    /// It has. These are lost: their sessions are told.
+    /// The incarnation has carried its locks into another epoch. These are lost: their sessions are told.
     Moved { writer: BatchWriter, lost: HashSet<Key>, reply: oneshot::Sender<()> },
     /// These rows name the incarnation as holder. Those that no session here has are given back.
     Read { proxy: ProxyId, rows: Vec<(Key, u64)> },

@@ -2,9 +2,9 @@
 //! or changed: a lock without its row may have another holder by now. Also reads the account's
 //! rights again.
 //!
-//! Where the server holds a lock, too, a row that names another session is no loss: this one may have let go at the
-//! server, and another proxy have claimed the row. It is one if the server still holds the lock for this session, when
-//! that is seen twice.
+//! Where the server holds a lock, too, a row that names another session is usually no loss. The session may have
+//! released the lock at the server, and another proxy have claimed the row. The lock is lost if two readings show that
+//! the server still holds it for this session.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! Deletes the rows of locks that were not taken for long, a page at a time, and has the rows that name
 //! this proxy compared with the locks it holds.
 //!
-//! The base of tokens measures time: it is moved on when it has not changed for an interval on this
-//! process's own clock, so several proxies together move it once an interval. Rows below a base that
-//! has not changed for so long were not taken meanwhile.
+//! The base of tokens measures time. A proxy moves it on when it has not changed for an interval on this process's own
+//! clock, so several proxies together move it once an interval. Rows below a base that has not changed for so long were
+//! not taken meanwhile.
 
 use std::sync::Arc;
 use std::time::Duration;

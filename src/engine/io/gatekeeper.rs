@@ -40,7 +40,7 @@ pub struct Gates {
     schema: Arc<str>,
 }
 
-/// A closed gate. It opens when it is dropped.
+/// A closed gate, which opens when it is dropped.
 #[derive(Debug)]
 pub struct Gate {
     name: Box<str>,
@@ -240,7 +240,7 @@ impl Gatekeeper {
     }
 }
 
-/// A unique name, as long as names may be. Its end tells which lock is waited for.
+/// A unique name, as long as names may be. The digits at the end are the tag of the lock that is waited for.
 fn fresh_name(tag: u64) -> Box<str> {
     format!("{PREFIX}{:032x}_{tag:016x}", rand::random::<u128>()).into()
 }

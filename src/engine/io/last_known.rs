@@ -12,7 +12,7 @@ use crate::store::overview::{LockFilter, LockInfo, ProxyInfo};
 pub(in crate::engine) const PATIENCE: Duration = Duration::from_secs(2);
 /// Between two reads without a question.
 const REFRESH: Duration = Duration::from_secs(10);
-/// The same while the lock tables do not answer.
+/// Between two reads without a question, while the lock tables do not answer.
 const AGAIN: Duration = Duration::from_secs(1);
 /// Such a read takes no more than this share of the time.
 const SHARE: u32 = 200;
@@ -29,7 +29,7 @@ pub struct Rows<T> {
 /// Rows that were read before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Old {
-    /// Their age.
+    /// Age of the rows.
     pub age: Duration,
     /// The error of the last attempt to read them.
     pub why: String,
@@ -83,7 +83,7 @@ impl LastKnown {
                 match answer.await {
                     Some(Ok(rows)) => return Ok(Rows { rows, old: None }),
                     Some(Err(QueryError::NoEngine)) => return Err(QueryError::NoEngine),
-                    // It concerns this question alone, or there is nothing to show instead.
+                    // The error concerns this question alone, or there is nothing to show instead.
                     Some(Err(e)) if !known || !self.is_silent() => return Err(e),
                     Some(Err(e)) => e.to_string(),
                     None => {
@@ -125,7 +125,7 @@ impl LastKnown {
         *self.locks.lock() = Some((Instant::now(), rows.to_vec()));
     }
 
-    /// The same for proxies.
+    /// Takes in all proxies, which were read just now.
     pub(in crate::engine) fn saw_proxies(&self, rows: &[ProxyInfo]) {
         *self.proxies.lock() = Some((Instant::now(), rows.to_vec()));
     }

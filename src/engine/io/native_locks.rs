@@ -20,7 +20,7 @@ const MOST: usize = 10_000;
 /// The server's own locks of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NativeLocks {
-    /// Their names.
+    /// Names of the locks.
     pub names: Vec<Name>,
     /// Whether these are all: the server has a list. Otherwise only the names that were asked for were looked at.
     pub complete: bool,
@@ -42,7 +42,7 @@ pub(in crate::engine) struct NativeQuestion {
 pub struct DirectLock {
     /// The connection that holds it.
     pub conn: BackendId,
-    /// Its name, as the server compares names.
+    /// The lock's name, as the server compares names.
     pub name: Name,
     /// user@host, if the server tells it.
     pub owner: Option<String>,

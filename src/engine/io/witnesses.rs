@@ -1,9 +1,9 @@
 //! Failover candidates as witnesses: a grant or a renewal counts only when each of them has executed it.
 //!
-//! Then the primary may be left alone, and go on taking writes, without a second holder: what it acknowledges to a proxy that
-//! stays there has been executed by the server that was promoted, before that stopped following it (docs/adr/0034-witnesses.md).
-//! The rows are read at the candidates themselves. A position in the log would not do: MariaDB says yes for the
-//! transaction of another server.
+//! Then a primary that was left alone may go on taking writes without a second holder. A proxy that stays there counts
+//! only what the server that was promoted has executed, before that server stopped following
+//! (docs/adr/0034-witnesses.md). The rows are read at the candidates themselves. A position in the log would not do:
+//! MariaDB says yes for the transaction of another server.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -178,7 +178,7 @@ async fn has(
                     && row.state == ProxyState::Live
                     && (row.epoch, row.rvn) == (epoch, version)
             });
-            // It follows the writer, and may have been the primary meanwhile.
+            // The candidate follows the writer, but may have been the primary meanwhile.
             let known = if follows { conn.read_meta(schema).await?.epoch } else { epoch };
             if known > epoch {
                 return Err(Foreign::Epoch { epoch, known }.into());

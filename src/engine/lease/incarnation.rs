@@ -7,7 +7,7 @@ use crate::types::ProxyId;
 /// Why nothing is granted yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::engine) enum GrantWait {
-    /// It may be.
+    /// Locks may be granted.
     Over,
     /// A lock may be held that this server does not know of, until another proxy is seen renewing its lease here.
     Start,
@@ -26,9 +26,10 @@ pub(in crate::engine) struct Incarnation {
     pub(in crate::engine) wait: GrantWait,
     /// When this process saw that its epoch was open, or later.
     pub(in crate::engine) seen: Duration,
-    /// The server's start: it holds its locks in that run.
+    /// The server's start: the server holds the incarnation's locks in that run.
     pub(in crate::engine) run: i64,
-    /// It came from the epoch before, and what was registered there is all here: the grace is over when all have come.
+    /// The incarnation came from the epoch before, and what was registered there is all here: the grace is over when
+    /// all have come.
     pub(in crate::engine) early: bool,
 }
 

@@ -23,13 +23,13 @@ struct Observation {
 /// What a reading says of a LIVE incarnation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::engine) enum Sight {
-    /// It was not there before.
+    /// No earlier reading showed the incarnation.
     New,
-    /// It has renewed its lease.
+    /// The incarnation has renewed its lease.
     Renewed,
-    /// It has not, so far.
+    /// The incarnation has not renewed its lease so far.
     Silent,
-    /// It has not for the whole of its lease, and may be revoked.
+    /// The incarnation has not renewed for the whole of its lease, and may be revoked.
     Expired,
 }
 
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(read(&mut observed, 221..=221, &row(1, 30)), Sight::Expired);
     }
 
-    /// Its readings are two seconds apart, which is more than a third of the row's lease.
+    /// Readings two seconds apart are more than a third of the row's lease apart.
     #[test]
     fn an_observer_with_a_long_lease_sees_a_short_one_expire() {
         let mut observed = observed(300);

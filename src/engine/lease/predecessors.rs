@@ -50,12 +50,12 @@ impl Predecessors {
         self.former.push(id);
     }
 
-    /// It has registered: it is not over.
+    /// The incarnation has registered: it is not over.
     pub(in crate::engine) fn registered(&mut self, id: ProxyId) {
         self.former.retain(|former| *former != id);
     }
 
-    /// It was taken back before it granted anything: nothing is left of it.
+    /// The incarnation was taken back before it granted anything: nothing is left of it.
     pub(in crate::engine) fn withdrawn(&mut self, id: ProxyId) {
         self.former.retain(|former| *former != id);
         self.forget(|own| own == id);

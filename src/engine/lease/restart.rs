@@ -1,7 +1,7 @@
 //! The incarnation goes on in another run of the server, if its row is as this proxy wrote it.
 //!
-//! Locks are rows, which outlive a run. A server that does not write each commit to its disk may have lost
-//! the last ones, so every lock that is held is compared with its row before a session may rely on the run
+//! Locks are rows, which outlive a run. A server that does not write each commit to its disk may have lost the last
+//! ones. So every lock that is held is compared with its row before a session may rely on the run
 //! (docs/adr/0025-runs.md).
 
 use tokio::sync::{mpsc, oneshot};

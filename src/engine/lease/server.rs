@@ -77,7 +77,7 @@ impl HomeServer {
     /// The right server answers, in the epoch of `meta`. Connections of clients that were opened while it may
     /// have been another are not known to lead to it. Whether another epoch was joined before.
     pub(in crate::engine) fn settled(&mut self, meta: &Meta) -> bool {
-        // It may be shorter again.
+        // The longest lease may have become shorter.
         self.longest_ms = meta.max_ttl_ms;
         let moved = self.joined.replace(meta.epoch).is_some_and(|joined| joined != meta.epoch);
         let since = self.strange_since.take();

@@ -1,7 +1,7 @@
 //! Making a dead proxy's locks free: its server sessions are ended first.
 //!
-//! DEAD means that the incarnation can neither renew nor grant. Its sessions may still run and
-//! commit, so they are killed, and only when the server shows none of them is it CLEAN (I8).
+//! DEAD means that the incarnation can neither renew nor grant. Its sessions may still run and commit, so they are
+//! killed. Only when the server shows none of them does the incarnation become CLEAN (I8).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -124,11 +124,11 @@ enum TakeoverStatus {
 /// The meaning of the ids in the dead proxy's rows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ids {
-    /// They are of this run of the server.
+    /// The ids are of this run of the server.
     OfThisRun,
-    /// Their sessions ended with it.
+    /// The ids are of another run, with which their sessions ended.
     OfAnother,
-    /// They may be of another run, and other clients' ids by now: those must not be ended.
+    /// The ids may be of another run, and other clients' ids by now: those must not be ended.
     Doubtful,
 }
 

@@ -169,8 +169,8 @@ mod tests {
         service.finish(FinishedBatch { pipe: 0, batch, result });
     }
 
-    /// I7. And a lock that was won too late goes back before its waiter asks again: the keeper may be
-    /// about to move the deadline on, and a row that still names the session would look like a grant.
+    /// Tests I7. Also, a lock that was won too late goes back before its waiter asks again. The keeper may be about to
+    /// move the deadline on, and a row that still names the session would look like a grant.
     #[test]
     fn the_deadline_is_checked_between_the_stores_reply_and_the_answer() {
         on_engine_thread(async {
@@ -196,8 +196,8 @@ mod tests {
         });
     }
 
-    /// Its holder has released it between the attempt and the look at the row. A second time may be a
-    /// sign of another cause.
+    /// The holder has released the lock between the attempt and the look at the row. A second time may be a sign of
+    /// another cause.
     #[test]
     fn a_row_that_is_found_free_is_tried_again_at_once_and_once() {
         on_engine_thread(async {

@@ -184,7 +184,7 @@ mod tests {
         });
     }
 
-    /// Its release is at the store, which does not answer.
+    /// The lock's release is at the store, which does not answer.
     #[test]
     fn a_try_is_not_refused_for_a_lock_that_nobody_has() {
         on_engine_thread(async {

@@ -53,7 +53,7 @@ impl KeyTable {
         self.keys.get(key)?.held.as_ref()
     }
 
-    /// The same, if it has it under this token.
+    /// The hold of a key, if a session here has the lock under this token.
     pub(super) fn held_under(&self, key: &Key, token: u64) -> Option<&LocalHold> {
         self.held(key).filter(|held| held.token == token)
     }
@@ -171,7 +171,7 @@ impl KeyTable {
                 waiter.answer(outcome);
             }
         } else if let Some(waiter) = state.granting.as_mut().filter(|w| w.id == id) {
-            // Its grant is at the store; if it was won it goes on to the next.
+            // The waiter's grant is at the store; if that was won, the lock goes on to the next waiter.
             waiter.answer(outcome);
         }
         let withdraws = state.withdraws();

@@ -22,11 +22,11 @@ pub(super) struct Waiter {
     pub(super) reply: Option<oneshot::Sender<Acquired>>,
     /// The lock's token when it was first found taken; 0: not yet.
     pub(super) ticket: u64,
-    /// Its edge in the graph of waits, until it is answered.
+    /// The edge in the graph of waits, until the waiter is answered.
     pub(super) edge: Option<Edge>,
     /// When the wait began.
     pub(super) since: Instant,
-    /// Its row was found free after an attempt, which was repeated at once.
+    /// The lock's row was found free after an attempt, which was repeated at once.
     pub(super) hurried: bool,
 }
 
@@ -47,7 +47,7 @@ impl Waiter {
 #[derive(Debug)]
 pub(super) struct LocalHold {
     pub(super) token: u64,
-    /// Its session.
+    /// The session that holds the lock.
     pub(super) conn: ConnectionId,
     /// The name as the client wrote it.
     pub(super) name: Box<[u8]>,
@@ -59,9 +59,9 @@ pub(super) struct LocalHold {
     pub(super) run: i64,
     pub(super) events: EventSender,
     pub(super) since: Instant,
-    /// Its session is ending, for this reason: the release follows.
+    /// The session is ending, for this reason: the release follows.
     pub(super) leaving: Option<&'static str>,
-    /// The server holds it for the session, too.
+    /// The server holds the lock for the session, too.
     pub(super) native: bool,
 }
 
@@ -139,9 +139,9 @@ pub(super) struct KeyState {
     pub(super) granting: Option<Waiter>,
     /// A change of this key is at the store; no second one is sent.
     pub(super) in_flight: bool,
-    /// It is in the list of keys to be sent.
+    /// The key is in the list of keys to be sent.
     pub(super) listed: bool,
-    /// Another proxy had it at the last look: wait for the poll.
+    /// Another proxy had the lock at the last look: wait for the poll.
     pub(super) remote: Option<Remote>,
     /// Hand-overs here since another proxy was seen waiting.
     pub(super) passed: u32,

@@ -43,10 +43,10 @@ impl Service {
         self.keys.unlist_all();
         let mut unwanted = Vec::new();
         for (key, state) in self.keys.iter_mut() {
-            // Its session may live on, which the row's takeover would end.
+            // The session that asked for the release may live on; the takeover of the row would end it.
             let token = state.release.take().map(|release| release.token);
             unwanted.extend(token.filter(|_| !state.in_flight).map(|t| (key.clone(), t)));
-            // Its place in a row went with it.
+            // The key's place in a row went with the incarnation.
             state.remote = state.remote.take().map(|_| Remote::default());
             if let Some(held) = state.held.take() {
                 // The session closes itself; if it is gone already, so are its bytes.

@@ -51,12 +51,12 @@ impl Looks {
         self.next.entry(key).or_default()
     }
 
-    /// The same, for a session.
+    /// Has a key's row read, and tells the session that asks.
     pub(super) fn ask_for(&mut self, key: Key, reply: oneshot::Sender<Look>) {
         self.ask(key).push(PendingLook { reply, again: false });
     }
 
-    /// The same, for a session that has seen another proxy hold the key.
+    /// Has a key's row read for a session that has seen another proxy hold the key.
     pub(super) fn ask_again_for(&mut self, key: Key, reply: oneshot::Sender<Look>) {
         self.ask(key).push(PendingLook { reply, again: true });
     }

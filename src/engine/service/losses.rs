@@ -76,7 +76,8 @@ impl Service {
         }
     }
 
-    /// Its session closes, and what it holds beside goes back as at any end of one.
+    /// Tells the holder's session that the lock is lost. The session closes, and its other locks are released as at any
+    /// end of a session.
     pub(super) fn tell_lost(&self, key: &Key, token: u64, held: &LocalHold) {
         self.metrics.lost_rows.inc();
         tracing::error!(lock = key.shown(), token, connection = %held.conn, "the row of a held lock was deleted or changed: its session is closed");

@@ -65,7 +65,7 @@ struct Service {
     history: Arc<History>,
     /// The incarnation that locks are granted for; none while there is none.
     writer: Option<Arc<BatchWriter>>,
-    /// The same while its locks are carried into another epoch: nothing is sent then.
+    /// The incarnation while its locks are carried into another epoch: nothing is sent then.
     moving: Option<Arc<BatchWriter>>,
     others: Arc<Others>,
     keys: KeyTable,

@@ -1,7 +1,7 @@
 //! The incarnation goes from one epoch into another, and takes its locks along.
 //!
-//! From the list of what is held to the end of the move nothing is sent, and no batch of the former epoch
-//! counts: what it has granted is in no list.
+//! From the list of what is held to the end of the move, nothing is sent. No batch of the former epoch counts: its
+//! grants are in no list.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -46,9 +46,10 @@ impl Service {
         }
         self.writer = Some(Arc::new(writer));
         for (key, state) in self.keys.iter_mut() {
-            // Its place in a row was one at another server.
+            // The key's place in a row was one at another server.
             state.remote = state.remote.take().map(|_| Remote::default());
-            // It was released there already, though this proxy was not told, and another one has it.
+            // The lock was released at the former server already, though this proxy was not told, and another one has
+            // it.
             if lost.contains(key)
                 && let Some(release) = state.release.take()
                 && let Some(held) = state.held.take_if(|held| held.token == release.token)
@@ -160,7 +161,7 @@ mod tests {
         });
     }
 
-    /// It is in no list of what was held: the new primary may never have got it.
+    /// Such a grant is in no list of what was held: the new primary may never have got it.
     #[test]
     fn a_grant_of_the_former_epoch_is_told_to_nobody() {
         on_engine_thread(async {

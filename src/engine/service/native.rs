@@ -39,8 +39,8 @@ impl NativeMode {
 }
 
 impl Service {
-    /// A session that has the server's own lock claims the row. It waits for no session here: what the server
-    /// has granted, the one before has let go.
+    /// Claims the row for a session that has the server's own lock. The claim waits for no session here: what the
+    /// server has granted, the holder before has released.
     pub(super) fn claim(&mut self, id: u64, claim: Claim, reply: oneshot::Sender<Acquired>) {
         let key = claim.name.key.clone();
         let claim = Claim { holds: false, ..claim };
@@ -85,7 +85,7 @@ impl Service {
             .get_mut(key)
             .filter(|state| state.queue.front().is_some_and(|waiter| waiter.claim.native));
         if let Some(state) = next {
-            // It has been granted the lock since.
+            // The server has granted the lock to the next session since.
             state.remote = None;
         }
     }
@@ -96,8 +96,8 @@ impl Service {
         row.run != 0 && here.is_some_and(|here| is_same_run(here, row.run))
     }
 
-    /// Tells sessions whose locks at the server are others than here to read them: one whose lock is gone when
-    /// that was seen twice, since its release may be on the way.
+    /// Tells sessions to read their locks at the server, where those are others than the locks here. A lock that is
+    /// gone at the server counts when two readings show it, since its release may be on the way.
     pub(super) fn differ(&mut self, Differences { gone, more }: Differences) {
         let mut told = HashSet::new();
         for hold in gone.intersection(&self.native.gone) {
@@ -383,7 +383,7 @@ mod tests {
             stage.answer(change, Some(51));
             assert!(stage.send().is_none(), "it waits for a look");
             assert!(waits.try_recv().is_err() && stage.service.poll.due().is_some());
-            // Its lock at the server is lost, and another session has it.
+            // The first session's lock at the server is lost, and another session has it.
             let mut next = stage.claim(52);
             stage.row.holder = 0;
             stage.service.look_at_remote(&key(), Some(&stage.row.clone()), true);

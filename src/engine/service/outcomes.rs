@@ -26,9 +26,9 @@ struct KeyOutcome<'a> {
     writer: &'a BatchWriter,
     /// The key's row, if there is one.
     row: Option<&'a LockRow>,
-    /// The incarnation it was sent for is this one, in its present epoch.
+    /// The batch was sent for the present incarnation, in its present epoch.
     current: bool,
-    /// Its lease still vouches for grants.
+    /// The incarnation's lease still vouches for grants.
     vouched: bool,
     /// The guard held.
     guarded: bool,
@@ -118,7 +118,7 @@ impl Service {
                 if let Some(rival) = rival {
                     let _ = self.rings.send(rival);
                 } else if let Some(remote) = &mut state.remote {
-                    // It was to be left to a proxy that no longer waits.
+                    // The lock was to be left to a proxy that no longer waits.
                     remote.attempt = true;
                 }
             }

@@ -125,7 +125,7 @@ impl Service {
         self.native.is_on && self.is_native_here(row)
     }
 
-    /// Whether a row names this proxy for a grant of which no client knows, and none will be told: the client has got an error
+    /// Whether a row names this proxy for a grant that no client knows of or will be told. Its client has got an error
     /// while the outcome was unknown, or has been told that the lock is released. The row goes back soon.
     fn is_nobodys(&self, key: &Key, row: &LockRow) -> bool {
         let mine = self.incarnation().is_some_and(|proxy| proxy.0 == row.holder);
@@ -320,7 +320,7 @@ mod tests {
                 let keys = vec![plain(b"k", Flavour::MariaDb).expect("valid").key];
                 service.finish_read(FinishedRead { keys, result });
                 assert_eq!(answer.try_recv(), Ok(expected));
-                // Its caller goes on.
+                // The session that released the lock goes on.
                 drop(awaited.take());
             }
         });

@@ -28,7 +28,7 @@ struct Assigned {
 pub enum Reuse {
     /// Nobody ends it on account of this session.
     Allowed,
-    /// A KILL for this session is on its way to it. It would hit the next one.
+    /// A KILL for this session is on its way to the connection, and would hit the next session there.
     Forbidden,
 }
 
@@ -86,7 +86,7 @@ impl CurrentBackend {
         }
     }
 
-    /// The connection, as it is now. It may be another session's a moment later.
+    /// The id of the connection at this moment. A moment later, the connection may be another session's.
     pub fn id(&self) -> Option<BackendId> {
         self.0.lock().as_ref().map(|assigned| assigned.id)
     }

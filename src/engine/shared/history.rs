@@ -15,9 +15,9 @@ use tokio::time::{sleep, timeout};
 use crate::config::HistoryLimits;
 use crate::types::ConnectionId;
 
-/// Its session released it, or was reset.
+/// The session released the lock, or was reset.
 pub const RELEASED: &str = "released";
-/// How it ended was not seen: it was over at the latest then.
+/// The end was not seen: the hold was over at the latest then.
 pub const UNSEEN: &str = "unseen";
 /// The lease was lost.
 pub const FENCED: &str = "fenced";

@@ -18,11 +18,11 @@ use crate::types::ProxyId;
 /// What is known of the locks that an incarnation granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// They are held.
+    /// The locks are held.
     Certain,
-    /// They may be lost, or not: the next renewal tells.
+    /// The locks may be lost, or not: the next renewal tells.
     Suspended,
-    /// They are lost.
+    /// The locks are lost.
     Over,
 }
 
@@ -292,7 +292,7 @@ impl Lease {
         lease
     }
 
-    /// It is over.
+    /// Ends the lease, as if its time had run out.
     pub(crate) fn run_out(&self) {
         self.end();
     }

@@ -57,7 +57,7 @@ pub struct Reign {
 }
 
 impl Reign {
-    /// Its number; 0 before the first.
+    /// The number of the epoch; 0 before the first.
     pub fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
     }

@@ -26,7 +26,7 @@ pub struct HoldInfo {
 pub struct WaitInfo {
     /// The waiting connection.
     pub conn: ConnectionId,
-    /// Its place among the waiters of this proxy, from 1.
+    /// The session's place among the waiters of this proxy, from 1.
     pub place: usize,
     /// The holder, if it is a session of this proxy.
     pub holder: Option<ConnectionId>,

@@ -12,7 +12,7 @@ use crate::lock::name::Key;
 use crate::store::waits::WaitRow;
 use crate::types::ConnectionId;
 
-/// A session's wait for a lock. It waits for one at a time.
+/// A session's wait for a lock. A session waits for one lock at a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::engine) struct Wait {
     /// Id of the request.

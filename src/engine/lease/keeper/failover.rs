@@ -1,8 +1,8 @@
 //! The next epoch, when another server is the primary: it is opened, and holders carry their locks into it.
 //!
-//! Nothing is granted in it for the longest lease, its grace (I12): a lock that this server never got may be held,
-//! by a proxy that does not know yet. After that time every holder has carried its locks over, or has given them up (I6).
-//! It takes for granted that the former primary accepts no writes by then (docs/adr/0029-epochs.md).
+//! Nothing is granted in the new epoch for the longest lease, its grace (I12). A lock that this server never got may be
+//! held by a proxy that does not know yet of the failover. After that time every holder has carried its locks over, or
+//! has given them up (I6). The former primary must accept no writes by then (docs/adr/0029-epochs.md).
 
 use std::collections::HashSet;
 use std::sync::Arc;

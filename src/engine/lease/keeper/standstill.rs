@@ -21,7 +21,7 @@ impl Keeper {
         }
     }
 
-    /// Notices the first replica of the server. It is asked again at each renewal, until there is one.
+    /// Notices the first replica of the server. Each renewal asks the server again, until there is one.
     pub(super) async fn look_for_peers(&mut self) {
         if self.had_peers {
             return;
