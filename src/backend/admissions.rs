@@ -21,7 +21,7 @@ const OLD_CLIENTS: Duration = Duration::from_mins(1);
 const MOST: usize = 1024;
 const MOST_OF_ONE: usize = 64;
 
-/// What makes two logins alike: the server would give both the same session. It is all that the server judges a login
+/// What makes two logins alike, so that the server would give both the same session: all that the server judges a login
 /// by, but for the proof.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct LoginShape {
@@ -66,7 +66,7 @@ pub struct JudgedLogin {
     pub greeting: Arc<KnownGreeting>,
     /// When the server was asked.
     pub asked: Instant,
-    /// The same, among the changes of accounts.
+    /// When the server was asked, among the changes of accounts.
     pub round: Round,
 }
 

@@ -225,7 +225,7 @@ impl Backend {
         self.pooled.as_ref().and_then(|pooled| pooled.run)
     }
 
-    /// It has told the server's start.
+    /// Keeps the server's start, which the connection has told.
     pub fn note_run(&mut self, run: i64) {
         if let Some(pooled) = &mut self.pooled {
             pooled.run = Some(run);
@@ -336,7 +336,7 @@ impl Backend {
         self.known_since
     }
 
-    /// It was, at this moment.
+    /// Notes that the server was the one with the lock tables at this moment.
     pub fn note_known(&mut self, at: Duration) {
         self.known_since = at;
     }
@@ -351,12 +351,12 @@ impl Backend {
         self.used = Instant::now();
     }
 
-    /// Its leg.
+    /// The socket and its layers.
     pub fn leg(&self) -> &Leg {
         &self.leg
     }
 
-    /// Its leg, to be read and written.
+    /// The socket and its layers, to be read and written.
     pub fn leg_mut(&mut self) -> &mut Leg {
         &mut self.leg
     }

@@ -1,8 +1,8 @@
 //! Passwords that the configuration gives, of accounts whose clients need not teach them.
 //!
-//! The server judges each client, and a client that it has let in shows whether the given password is the account's: its
-//! answer to the server is one that the password makes. So a wrong one reaches the server never, or where the
-//! configuration has changed it while sessions were open: once.
+//! The server judges each client. The answer of a client that it has let in shows whether the given password is the
+//! account's, because the password makes that answer. So a wrong one never reaches the server. If the configuration has
+//! changed it while sessions were open, it may, once.
 
 use std::collections::HashMap;
 use std::io;
@@ -19,7 +19,7 @@ use crate::protocol::auth;
 enum GivenStanding {
     /// Nothing.
     Unproven,
-    /// It is being tried, or a client has logged in with it.
+    /// The password is being tried, or a client has logged in with it.
     Counts,
     /// A client that the server has let in has another one, or the server has refused it.
     Wrong,
@@ -43,11 +43,11 @@ pub enum SecretSource {
 /// What has become of an entry that was read again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GivenChange {
-    /// It was not there.
+    /// The entry was not there before.
     New,
-    /// It has another password.
+    /// The entry has another password.
     Changed,
-    /// It is not there any more.
+    /// The entry is not there any more.
     Gone,
 }
 
@@ -65,7 +65,7 @@ impl GivenChange {
 /// A password that is wrong.
 #[derive(Default)]
 pub(super) struct Wrong {
-    /// It was not known to be.
+    /// The password was not known to be wrong.
     pub(super) news: bool,
     /// The log has not said it.
     pub(super) unsaid: bool,
@@ -142,12 +142,12 @@ impl GivenSecrets {
         Some(right)
     }
 
-    /// It is right, or is being tried.
+    /// The password is right, or is being tried.
     pub(super) fn counts(&mut self, user: &[u8]) {
         self.set(user, GivenStanding::Counts);
     }
 
-    /// What is known of it is out of date.
+    /// What is known of the password is out of date.
     pub(super) fn is_unproven(&mut self, user: &[u8]) {
         self.set(user, GivenStanding::Unproven);
     }
@@ -158,7 +158,7 @@ impl GivenSecrets {
         }
     }
 
-    /// It is wrong.
+    /// The password is wrong.
     pub(super) fn is_wrong(&mut self, user: &[u8]) -> Wrong {
         let Some(account) = self.accounts.get_mut(user) else { return Wrong::default() };
         let news =

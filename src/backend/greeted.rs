@@ -41,13 +41,13 @@ pub enum GreetError {
     /// The server could not be reached or hung up.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// It took too long.
+    /// The greeting took too long.
     #[error("no greeting within {0:?}")]
     Silent(Duration),
     /// The server refused with an error packet, which goes to the client unchanged.
     #[error("the server refused the connection")]
     Refused(Vec<u8>),
-    /// It leads back to this proxy, or may.
+    /// The address leads back to this proxy, or may.
     #[error(transparent)]
     NoTurn(#[from] NoTurn),
     /// Not a MySQL server.

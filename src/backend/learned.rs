@@ -176,7 +176,7 @@ impl LearnedSecrets {
         known.recover(scheme, nonce, answer).map(|hash| Proven::Hashed(scheme, hash))
     }
 
-    /// Whether a client with this answer should not be asked for its password: it would teach nothing
+    /// Whether a client with this answer should not be asked for its password. Either the question would teach nothing
     /// that the answer does not, or another client of the account has left at that question.
     pub fn needs_no_more(&self, user: &[u8], shown: &ShownAnswer) -> bool {
         self.needs_no_more_at(user, shown, Instant::now())
@@ -194,7 +194,7 @@ impl LearnedSecrets {
         vault.get(user).is_some_and(|known| known.clear().is_some() && shown.hash(&known).is_some())
     }
 
-    /// A client of this account left because it was asked for its password. Its next login is not to
+    /// Notes that a client of this account left because it was asked for its password, so that the next login does not
     /// end there.
     pub fn note_reluctant(&self, user: &[u8]) {
         if self.takes(user) {

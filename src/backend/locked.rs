@@ -19,7 +19,7 @@ pub(super) struct LockedSlots {
     free: Vec<LockedSlot>,
 }
 
-/// One slot. Its owner may read and write it, in the slots that it was taken from.
+/// One slot. Its owner may read and write the slot, in the memory that it was taken from.
 pub(super) struct LockedSlot {
     block: usize,
     at: usize,
@@ -56,7 +56,7 @@ impl LockedSlots {
         block.and_then(|block| block.get(slot.at..slot.at + SLOT)).unwrap_or_default()
     }
 
-    /// The same, to be written.
+    /// The bytes of a slot, to be written.
     pub(super) fn bytes_mut(&mut self, slot: &LockedSlot) -> &mut [u8] {
         let block = self.blocks.get_mut(slot.block).map(|block| &mut block[..]);
         block.and_then(|block| block.get_mut(slot.at..slot.at + SLOT)).unwrap_or_default()

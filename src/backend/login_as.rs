@@ -100,7 +100,7 @@ pub enum NotOpened {
     /// The connection.
     #[error("{0}")]
     Obstacle(#[from] Obstacle),
-    /// It took too long.
+    /// The login took too long.
     #[error("the login did not end within {0:?}")]
     TooSlow(Duration),
 }
@@ -111,8 +111,8 @@ impl From<io::Error> for NotOpened {
     }
 }
 
-/// Logs in. A connection that cannot be used is ended so that the server does not count it as a broken
-/// handshake; a login that it refuses may count as one against the account.
+/// Logs in. A connection that cannot be used is ended so that the server does not count it as a broken handshake. A
+/// login that the server refuses may count as one against the account.
 pub async fn login_as(greeted: Greeted, wanted: &OpenAs<'_>) -> Result<OpenedAs, NotOpened> {
     timeout(wanted.limit, open(greeted, wanted))
         .await
@@ -256,7 +256,7 @@ impl Answering<'_> {
             match &packet[..] {
                 [0xff, ..] => break,
                 [0, ..] => {
-                    // It takes any answer. Nobody has asked for such a connection.
+                    // The server takes any answer, but nobody has asked for a connection of this account.
                     self.next = 0;
                     let _ = self.say(&[Command::QUIT.0]).await;
                     break;

@@ -1,5 +1,5 @@
-//! The proxy's own logins on connections to its clients' server. They end connections that no client
-//! needs, so that none counts as an error there, and show whether clients can log in.
+//! The proxy's own logins on connections to its clients' server. Such a login ends a connection that no client needs,
+//! so that it does not count as an error there, and shows whether clients can log in.
 //!
 //! Such a connection is protected as the sessions' are, and as the connections to the lock tables
 //! are where that is more. A peer that is not proved to be the server learns neither an account's
@@ -150,7 +150,7 @@ async fn pass(
     let packet = auth::own_login(&greeting, &account.user, &proof, server.tls().is_some());
     let said = exchange(&mut server, &greeting, seq, packet, password).await;
     match obstacle {
-        // It counts for more than how the rest ended.
+        // The first obstacle counts for more than how the rest ended.
         Some(obstacle) => Err(obstacle),
         None => said.map(|()| server.tls().and_then(Tls::peer_certificate).cloned()),
     }
@@ -192,7 +192,7 @@ pub async fn leave(greeted: Greeted) {
 /// the login.
 pub async fn leave_as_nobody(server: &mut Leg, greeting: &Greeting, head: &[u8]) {
     let packet = auth::anonymous_login(head);
-    // It was only for politeness.
+    // The login only spares the server an aborted handshake.
     let _ = timeout(PATIENCE / 3, exchange(server, greeting, 2, packet, None)).await;
 }
 

@@ -11,7 +11,7 @@ pub enum Proven {
     Clear(Zeroizing<Vec<u8>>),
     /// A hash of it.
     Hashed(Scheme, PasswordHash),
-    /// An answer to a nonce. It teaches only where it is known what the server keeps.
+    /// An answer to a nonce, which teaches only where it is known what the server keeps.
     Answered(ShownAnswer),
     /// A signature, which teaches only what the configuration gives.
     Signed {

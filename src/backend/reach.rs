@@ -41,7 +41,7 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// It is as the start has found it.
+    /// The reach at the start: `problem` says why the server could not be reached then.
     pub fn new(writer: Writer, problem: Option<String>, up: IntGauge) -> Self {
         let reach = Self { writer, problem: Arc::default(), up: Some(up) };
         reach.set(problem.map(Outage::Unreachable));

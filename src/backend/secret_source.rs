@@ -26,7 +26,7 @@ impl LearnedSecrets {
         let mut given = self.given().lock();
         let changes = given.put(users, &|e| self.note_unlocked(&e))?;
         if self.policy() != LearnPasswords::Clear {
-            // It was kept because it was given.
+            // A password was kept only because the configuration gave it.
             let gone = changes.iter().filter(|(_, change)| *change != GivenChange::New);
             for (name, _) in gone {
                 self.vault().lock().forget(name.as_bytes());
@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(secrets.source(NAME), Some(given));
         secrets.refused(NAME, given);
         assert_eq!((secrets.source(NAME), wrong.get()), (proved, 1));
-        // The server has another one now. It may be that which is given.
+        // The server has another password now, which may be the given one.
         secrets.refused(NAME, proved.expect("known"));
         assert!(!secrets.knows(NAME));
         assert_eq!(secrets.source(NAME), Some(given));

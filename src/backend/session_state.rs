@@ -60,17 +60,17 @@ pub(crate) fn time_limit(flavour: Flavour) -> &'static [u8] {
 /// What a change of a variable means, beside its new value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum VariableKind {
-    /// It is taken along.
+    /// The variable moves with its session.
     Carried,
-    /// It is no state of the session.
+    /// The variable is no state of the session.
     Nothing,
-    /// It is used up, or does not advance.
+    /// The variable is used up, or does not advance.
     OneShot,
-    /// It changes what is replicated.
+    /// The variable changes what is replicated.
     Replication,
-    /// It changes profiles or traces.
+    /// The variable changes profiles or traces.
     Profiling,
-    /// It changes what the server reports.
+    /// The variable changes what the server reports.
     Tracking,
 }
 
@@ -175,7 +175,7 @@ impl SessionState {
         if is_of_names(name) {
             self.names = None;
         }
-        // It changes with a character set as well, which servers do not report.
+        // The collation changes with a character set as well, which servers do not report.
         if name == b"collation_connection" {
             self.collation = Some(value.into());
             return;
@@ -206,7 +206,7 @@ impl SessionState {
             SessionChange::Schema(name) => {
                 self.schema = Some(name.clone()).filter(|name| !name.is_empty());
                 self.schema_gone = false;
-                // They are the schema's own then, without a report.
+                // These variables are the schema's own then, without a report.
                 for name in OF_SCHEMA {
                     self.variables.remove(name);
                 }
@@ -228,8 +228,8 @@ pub(crate) fn is_of_names(name: &[u8]) -> bool {
     matches!(name, b"character_set_client" | b"character_set_connection" | b"character_set_results")
 }
 
-/// Whether a text says the same in every character set that a client may have: swe7 has letters of its own in place of some
-/// signs of ASCII, and bytes beyond ASCII are others in each.
+/// Whether a text says the same in every character set that a client may have. Bytes beyond ASCII differ in each, and
+/// swe7 has letters of its own in place of some signs of ASCII.
 pub(crate) fn is_plain(text: &[u8]) -> bool {
     text.iter().all(|byte| matches!(byte, b' '..=b'?' | b'A'..=b'Z' | b'_' | b'a'..=b'z'))
 }

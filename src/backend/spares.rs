@@ -62,7 +62,7 @@ impl Spares {
         (self.connect_timeout / 2).min(Duration::from_secs(5))
     }
 
-    /// Keeps a connection. It is detached from its thread's event loop.
+    /// Keeps a connection, detached from its thread's event loop.
     pub fn keep(&self, greeted: Greeted) {
         let Greeted { stream, frame, greeting, opened, to } = greeted;
         if let Ok(stream) = stream.detach() {

@@ -155,7 +155,7 @@ impl Vault {
         Some(KnownSecrets { account, bytes: self.slots.bytes(&account.slot) })
     }
 
-    /// The same, which counts as a use.
+    /// What is known of an account; this counts as a use.
     pub(super) fn used(&mut self, user: &[u8]) -> Option<KnownSecrets<'_>> {
         self.touch(user);
         self.get(user)
@@ -254,8 +254,9 @@ impl Vault {
             && least().is_some_and(KnownAccount::opens)
     }
 
-    /// The account that makes room for one with this verifier: one with the same password, since a client may have one
-    /// account under any number of names; then one that is only read; of several the one that was not used for longest.
+    /// The account that makes room for one with this verifier. The first choice is one with the same password, since a
+    /// client may have one account under any number of names. The next one is an account with which no connection can
+    /// be opened. Of several, it is the one that was not used for longest.
     fn least(&self, (scheme, verifier): (Scheme, &[u8])) -> Option<&[u8]> {
         let worth = |account: &KnownAccount| {
             let known = KnownSecrets { account, bytes: self.slots.bytes(&account.slot) };

@@ -50,7 +50,7 @@ impl VerifierReads {
         self.begun.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// It has ended, with or without success.
+    /// Notes that a read has ended, with or without success.
     pub fn end(&self) {
         self.ended.send_replace(self.begun.load(Ordering::Acquire));
     }

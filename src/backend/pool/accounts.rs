@@ -8,11 +8,11 @@ const MOST: usize = 1024;
 /// What an account has of a pool.
 #[derive(Debug)]
 struct PoolShare<W> {
-    /// Its connections, in use or free.
+    /// The account's connections, in use or free.
     open: usize,
     /// When one of its sessions had its turn last, as a number.
     served: u64,
-    /// Its sessions that wait, in the order of their coming.
+    /// The account's sessions that wait, in the order of their coming.
     queue: VecDeque<W>,
 }
 

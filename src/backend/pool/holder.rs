@@ -26,13 +26,13 @@ impl PoolHolder {
         Self { key, reasons: Mutex::default(), idle_since, nudge }
     }
 
-    /// It does nothing with it from here on.
+    /// Notes that the session does nothing with its connection from here on.
     pub(super) fn mark_idle(&self) {
         let now = u64::try_from(clock::now().as_nanos()).unwrap_or(u64::MAX);
         self.idle_since.store(now.max(1), Ordering::SeqCst);
     }
 
-    /// It works with it.
+    /// Notes that the session works with its connection.
     pub(super) fn mark_busy(&self) {
         self.idle_since.store(0, Ordering::SeqCst);
     }

@@ -1,8 +1,8 @@
 //! Connections to the server that sessions share: who has one, who waits for one, how many there are.
 //!
-//! A session keeps the connection that it had last until another one needs it. So the pool knows the sessions
-//! that have one and do nothing with it, and asks the one that has been idle for longest when there is neither
-//! a free connection nor room for a new one. Accounts take turns, and waiting sessions of one are served in the order of
+//! A session keeps the connection that it had last until another one needs it. So the pool knows which sessions have a
+//! connection and do nothing with it. When there is neither a free connection nor room for a new one, the pool asks the
+//! session that has been idle for longest. Accounts take turns, and waiting sessions of one are served in the order of
 //! their coming. An account that has no connection gets one, whatever others have.
 
 mod accounts;
@@ -204,7 +204,7 @@ impl Pool {
                         backend = Some(*back);
                     }
                 }
-                // Its end makes room for one that suits.
+                // The end of this connection makes room for one that suits.
                 None | Some(_) => {
                     drop(state);
                     drop(given);
