@@ -263,7 +263,7 @@ impl fmt::Display for Account {
     }
 }
 
-/// Stands for a password that is not given. It is no valid SQL, so nothing is run before it is replaced.
+/// Stands for a password that is not given. The word is no valid SQL, so nothing is run before it is replaced.
 pub const PLACEHOLDER: &str = "PASSWORD_GOES_HERE";
 
 /// A new account's password as a literal, under [`PREAMBLE`].
@@ -290,11 +290,11 @@ fn create(account: &Account, password: &str) -> String {
 pub struct NewStoreAccount<'a> {
     /// The schema of the lock tables.
     pub schema: &'a str,
-    /// Its name.
+    /// Name of the account.
     pub account: &'a Account,
     /// As [`password`] makes it.
     pub password: &'a str,
-    /// It may create the lock tables.
+    /// The account may create the lock tables.
     pub creates: bool,
     /// Sessions share their connections to the server.
     pub shares: bool,

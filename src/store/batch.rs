@@ -1,8 +1,7 @@
 //! Changing locks at the store, and learning the outcome.
 //!
-//! The reply to the statement tells in the ordinary case that every row was won, and with which
-//! tokens; in any other case the rows are read back: a key was won if its row then names this
-//! proxy and this grant.
+//! In the ordinary case the reply to the statement tells that every row was won, and with which tokens. In any other
+//! case the rows are read back: a key was won if its row then names this proxy and this grant.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;

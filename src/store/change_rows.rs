@@ -8,7 +8,8 @@ use crate::types::Flavour;
 /// A row's `ticket` with this value asks, in a grant, to take the row even if another proxy waits; in a
 /// release, to leave the place of a waiting proxy.
 pub(super) const AT_ONCE: u64 = 1;
-/// The same for [`Precedence::Pass`]. Greater ones, in a grant, are tokens since which this proxy waits.
+/// A row's `ticket` with this value asks for [`Precedence::Pass`] in a grant. Greater ones, in a grant, are tokens
+/// since which this proxy waits.
 pub(super) const PASS: u64 = 2;
 
 /// The rows of a batch: for each key a release, a grant, or both. With `run`, each has a further column.

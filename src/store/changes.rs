@@ -68,11 +68,11 @@ pub struct GrantAttempt {
 pub enum Precedence {
     /// Leaves a free row to the proxy that it names as waiting.
     Yield,
-    /// The same for a free row; but where one session after the other holds the server's own lock, the next one
-    /// takes the row whatever proxy waits.
+    /// Leaves a free row to the waiting proxy, too. But where one session after the other holds the server's own lock,
+    /// the next one takes the row whatever proxy waits.
     Pass,
-    /// The same; and if it does not get the lock, the row names it as waiting since this token, unless
-    /// it names a proxy that waits longer.
+    /// Leaves a free row as [`Self::Yield`] does. If the grant does not get the lock, the row names this proxy as
+    /// waiting since this token, unless the row names a proxy that waits longer.
     Queue(u64),
     /// Takes a free row even if another proxy waits.
     Take,

@@ -60,14 +60,14 @@ pub enum StoreError {
     Refused {
         /// MySQL error number.
         code: u16,
-        /// Its text.
+        /// Text of the error.
         message: String,
     },
 }
 
 impl StoreError {
-    /// Not executed, worth repeating: a deadlock, a lock wait that timed out, a commit that another member of the
-    /// cluster was ahead of, or a prepared statement that the server lost in a change of its tables.
+    /// Not executed, worth repeating. The cause is a deadlock, a lock wait that timed out, a commit that another member
+    /// of the cluster was ahead of, or a prepared statement that the server lost in a change of its tables.
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Refused { code: 1213 | 1205 | 1615 | 3572 | 3101 | LOST_RACE, .. })
     }
@@ -98,7 +98,7 @@ impl StoreError {
         matches!(self, Self::Foreign(_) | Self::Refused { code: 1290 | 1792 | 1836 | 1047, .. })
     }
 
-    /// The same error met by a later statement, when a change may have been made already.
+    /// This error, met by a later statement, when a change may have been made already.
     pub(super) fn after_a_change(self) -> Self {
         Self::Lost(self.to_string())
     }
@@ -314,7 +314,7 @@ impl StoreConnection {
         self.query_within(ANSWER, sql, statements).await
     }
 
-    /// The same, with another limit.
+    /// Does [`Self::query`] with another limit.
     pub(super) async fn query_within(
         &mut self,
         limit: Duration,
@@ -338,7 +338,7 @@ impl StoreConnection {
         self.limit.within(limit, run).await?
     }
 
-    /// Its server is the writer until `left` ends. Then nothing is waited for any more.
+    /// The connection's server is the writer until `left` ends. Then nothing is waited for any more.
     pub fn give_up_when(&mut self, left: impl Future<Output = ()> + Send + 'static) {
         self.limit = AnswerLimit::until(left);
     }
@@ -349,9 +349,8 @@ impl StoreConnection {
     }
 }
 
-/// The driver recognizes the error about a wrong name, which it must let pass, by these words in its text.
-/// They occur in no other error, except in the name itself: and that is checked last, after the CA's
-/// signature.
+/// The driver recognizes the error about a wrong name, which it must let pass, by these words in its text. No other
+/// error has these words, except in the name itself: and that is checked last, after the CA's signature.
 const WRONG_NAME: &str = "NotValidForName";
 
 fn ssl_opts(tls: &StoreTls) -> Option<SslOpts> {

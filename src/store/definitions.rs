@@ -13,11 +13,11 @@ use super::rows::column;
 pub struct Object {
     /// `procedure`, `function`, `package`, `package body`, `trigger`, `event` or `view`.
     pub kind: String,
-    /// Its schema.
+    /// Schema of the object.
     pub schema: String,
-    /// Its name.
+    /// Name of the object.
     pub name: String,
-    /// Its text; `None` where the account may not see it.
+    /// Text of the object; `None` where the account may not see it.
     pub definition: Option<Definition>,
 }
 

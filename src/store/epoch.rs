@@ -8,7 +8,7 @@ use super::rows::{ProxyRow, ProxyState, column};
 use super::schema::VERSION;
 use crate::types::{Flavour, version_number};
 
-/// The state that a new epoch starts from. It must not change while a lease passes.
+/// The state that a new epoch starts from, which must not change while a lease passes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EpochBasis {
     /// The meta row.
@@ -17,7 +17,7 @@ pub struct EpochBasis {
     pub proxies: Vec<ProxyRow>,
     /// The server takes no writes from ordinary accounts.
     pub read_only: bool,
-    /// It takes changes over from another server.
+    /// The server takes changes over from another server.
     pub replicates: bool,
 }
 
@@ -47,8 +47,8 @@ impl EpochBasis {
 
     /// The epoch after this one and after `known`, for a server whose clock says `now`.
     ///
-    /// Its tokens begin above all earlier ones: garbage collection has moved the base on by far less
-    /// than 2^31 a second, but a clock may have gone back.
+    /// Tokens of the new epoch begin above all earlier ones: garbage collection has moved the base on by far less than
+    /// 2^31 a second, but a clock may have gone back.
     pub fn next_epoch(&self, known: u64, now: u64) -> u64 {
         [self.meta.epoch + 1, known + 1, (self.meta.base >> 31) + 1, now]
             .into_iter()
@@ -64,7 +64,7 @@ pub const PASSES_READ_ONLY: &str = "the store account may write on a read-only s
 pub struct Opening<'a> {
     /// The state it starts from, unchanged for the longest lease.
     pub from: &'a EpochBasis,
-    /// Its number.
+    /// Number of the epoch.
     pub epoch: u64,
     /// The user who opens it, for the record.
     pub who: &'a str,

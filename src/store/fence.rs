@@ -1,7 +1,7 @@
 //! The question with which a COMMIT of a session that holds locks begins: are the rows still its own?
 //!
-//! It runs in the session's own transaction, on its own connection, and share-locks the rows until that has ended: a
-//! takeover either waits for the COMMIT or makes the question fail (I11).
+//! The question runs in the session's own transaction, on its own connection, and share-locks the rows until that has
+//! ended. So a takeover either waits for the COMMIT or makes the question fail (I11).
 
 use std::fmt::Write as _;
 
@@ -19,7 +19,8 @@ pub const LOST: u16 = 1242;
 /// The statements that ask whether all these locks, at most [`ROWS`], are held by `proxy` with these tokens: the first one
 /// fails with [`LOST`] if not.
 ///
-/// They leave nothing in the session: no user variable, no report, and on MySQL not even another FOUND_ROWS().
+/// The statements leave nothing in the session: no user variable, no report, and on MySQL not even another
+/// FOUND_ROWS().
 pub fn fence_sql(
     schema: &str,
     proxy: ProxyId,

@@ -38,7 +38,7 @@ pub fn run_expression(flavour: Flavour) -> &'static str {
 /// Why nothing may be written on the server that answers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Foreign {
-    /// It is not the one that meta names: a replica, or a copy.
+    /// The server is not the one that meta names: a replica, or a copy.
     #[error(
         "another server answers: it is {server}, but its lock tables belong to {named}. If it is \
          the primary now, run `lockstead adopt`"
@@ -49,7 +49,7 @@ pub enum Foreign {
         /// The one that answers.
         server: String,
     },
-    /// It is, in an epoch that is over: a former primary, or an old copy brought back.
+    /// The server is the one that meta names, in an epoch that is over: a former primary, or an old copy brought back.
     #[error(
         "a server of an earlier epoch answers: {epoch}, but this proxy knows {known}. If this server \
          is the primary again, run `lockstead adopt --above {known}`"
@@ -60,7 +60,7 @@ pub enum Foreign {
         /// The greatest one known.
         known: u64,
     },
-    /// It is one of these, and cannot become the primary by itself now.
+    /// The server is one of these, and cannot become the primary by itself now.
     #[error("{}. It is not taken for the primary by itself: {why}", foreign.fact())]
     Unfit {
         /// What it is.
@@ -126,7 +126,8 @@ pub fn same_run(a: i64, b: i64) -> bool {
     a.abs_diff(b) <= SLACK
 }
 
-/// The same for claims by the server's own locks, with a hash of the identity that nobody can choose: it is not 0.
+/// A run of a server as a number, for claims by the server's own locks. It has a hash of the identity, so that nobody
+/// can choose it, and is not 0.
 pub fn run_number(ident: &str, started: i64) -> u64 {
     let hash = Sha256::digest(ident);
     let server = u32::from_be_bytes([hash[0], hash[1], hash[2], hash[3]]);

@@ -9,7 +9,7 @@ use crate::lock::name::{is_plain, plain};
 /// A held lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockInfo {
-    /// Its key.
+    /// Key of the row.
     pub key: Vec<u8>,
     /// As the client wrote it; in hexadecimal digits if that is no text.
     pub name: String,
@@ -43,13 +43,13 @@ pub enum LockFilter {
 /// A proxy incarnation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProxyInfo {
-    /// Its id.
+    /// Id of the incarnation.
     pub id: u64,
     /// 1 live, 2 dead, 3 clean.
     pub state: u8,
     /// Address where it listens.
     pub addr: String,
-    /// Its lease in milliseconds.
+    /// Lease, in milliseconds.
     pub ttl_ms: u64,
     /// The epoch that it belongs to.
     pub epoch: u64,

@@ -10,13 +10,13 @@ use tokio::time::{sleep, timeout};
 
 /// Longest wait for an answer to what the proxy itself asks a server; longer, and the outcome is unknown.
 pub const ANSWER: Duration = Duration::from_secs(10);
-/// The same of a server that is not the writer any more.
+/// Longest wait for an answer of a server that is not the writer any more.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Why an answer is waited for no longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoAnswer {
-    /// It has not come within this limit.
+    /// The answer has not come within this limit.
     Silent(Duration),
     /// The server is not the writer any more.
     Left,

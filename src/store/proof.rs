@@ -37,7 +37,7 @@ pub(super) fn of_present_rows(free: &str, others: &Others, run: u64, passes: &st
         format!(" AND (locks.want NOT IN ({}) OR {passes})", ids(&others.waiting))
     };
     let (from, to) = (run.saturating_sub(SLACK), run.saturating_add(SLACK));
-    // Its holder had the server's lock in this run of it, so it has let go.
+    // The holder had the server's lock in this run of the server, so it has released the lock.
     let left = format!(
         "locks.holder<>0 AND locks.proof=locks.sess AND locks.run BETWEEN {from} AND {to}{waiting}"
     );
@@ -83,7 +83,7 @@ pub(super) fn asked_sql<'a>(asked: impl Iterator<Item = &'a (Key, BackendId)>) -
     asked.map(each).collect::<Vec<_>>().join(",")
 }
 
-/// Their values.
+/// The values of the expressions of [`asked_sql`].
 pub(super) fn to_held(rows: &[mysql_async::Row], asked: usize) -> Vec<bool> {
     let row = rows.first();
     (0..asked).map(|i| row.is_some_and(|row| column::<i64>(row, i) == 1)).collect()

@@ -13,7 +13,7 @@ use crate::types::ProxyId;
 /// A lock that is held.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldRow {
-    /// Its key.
+    /// Key of the row.
     pub key: Vec<u8>,
     /// The holder's connection.
     pub conn: u64,

@@ -48,7 +48,7 @@ pub struct GrantId {
 pub enum ReleaseStatus {
     /// The lock is free.
     Free,
-    /// It is held under a later token.
+    /// The lock is held under a later token.
     Later(u64),
     /// As before, by this proxy; `None` for one that is not known.
     Held(Option<ProxyRow>),

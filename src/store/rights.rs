@@ -82,8 +82,8 @@ impl StoreConnection {
         }
     }
 
-    /// Whether this connection sees the sessions of others, by a statement that needs the same right:
-    /// SHOW GRANTS shows a right that was given after the login, and counts for the next one.
+    /// Whether this connection sees the sessions of others, by a statement that needs the same right. SHOW GRANTS would
+    /// show a right that was given after the login, which counts for the next login only.
     pub(super) async fn sees_all(&mut self) -> Result<bool, StoreError> {
         if let Some(known) = self.sees_all {
             return Ok(known);

@@ -49,7 +49,7 @@ pub enum ProxyState {
     Live,
     /// Revoked: can neither renew nor grant, but its server sessions may still run.
     Dead,
-    /// Its server sessions are gone: its locks may be taken.
+    /// The incarnation's server sessions are gone: its locks may be taken.
     Clean,
 }
 
@@ -68,7 +68,7 @@ pub struct ProxyRow {
     pub rvn: u64,
     /// The epoch that it has joined.
     pub epoch: u64,
-    /// Its lease in milliseconds.
+    /// Lease, in milliseconds.
     pub ttl_ms: u32,
     /// Address where it listens.
     pub addr: String,

@@ -112,8 +112,8 @@ fn tables(schema: &str) -> Vec<String> {
              who VARCHAR(255) NOT NULL COMMENT 'user and host of `lockstead adopt`',\n  \
              since DATETIME(3) NOT NULL COMMENT 'UTC, for display only'\n) ENGINE=InnoDB"
         ),
-        // The key is the primary key and rows are updated in place: a secondary unique index or
-        // INSERT and DELETE for each lock end in gap locks, deadlocks and delete-marked rows.
+        // The key is the primary key, and rows are updated in place. A secondary unique index, or INSERT and DELETE for
+        // each lock, would end in gap locks, deadlocks and delete-marked rows.
         format!(
             "CREATE TABLE IF NOT EXISTS `{schema}`.locks (\n  \
              k VARBINARY(255) NOT NULL PRIMARY KEY,\n  \
@@ -156,7 +156,7 @@ pub(super) fn held_locks(schema: &str) -> String {
     held_locks_with(schema, "")
 }
 
-/// The same with other columns of the row `l` in front.
+/// The query of the view `held_locks`, with other columns of the row `l` before its own.
 pub(super) fn held_locks_with(schema: &str, columns: &str) -> String {
     // Of bytes that are no text MySQL makes NULL, MariaDB question marks.
     let given = "CASE WHEN CAST(CONVERT(l.name USING utf8mb4) AS BINARY) = l.name \
@@ -175,9 +175,9 @@ pub(super) fn held_locks_with(schema: &str, columns: &str) -> String {
 pub enum Installed {
     /// Nothing: the tables are there.
     Nothing,
-    /// It has brought the tables up to [`VERSION`].
+    /// The tables were brought up to [`VERSION`].
     Upgraded,
-    /// It has created them.
+    /// The tables were created.
     Created,
 }
 

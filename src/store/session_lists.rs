@@ -9,9 +9,9 @@ use crate::types::{BackendId, Flavour};
 pub struct SessionLists {
     /// Names of its user variables, as they were first written.
     pub variables: Vec<Vec<u8>>,
-    /// It has a statement that was prepared in SQL.
+    /// The session has a statement that was prepared in SQL.
     pub prepared: bool,
-    /// It has a lock of the server's own, of any kind.
+    /// The session has a lock of the server's own, of any kind.
     pub locked: bool,
 }
 
@@ -22,7 +22,7 @@ const MOST_NAMES: usize = 100;
 const NO_LIST: [u16; 3] = [1142, 1109, 1146];
 
 const THREADS: &str = "performance_schema.threads t";
-/// Its own lock on the table that it reads shows that the list is kept, for as many locks as there are.
+/// The query's own lock on the table that it reads shows that the list is kept, for as many locks as there are.
 const MYSQL_LOCKS: &str = "SELECT 'kept',NULL FROM performance_schema.metadata_locks \
     WHERE owner_thread_id=PS_CURRENT_THREAD_ID() AND object_name='metadata_locks' \
     AND @@global.performance_schema_max_metadata_locks=-1 \

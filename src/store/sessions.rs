@@ -33,11 +33,11 @@ pub enum KillResult {
 /// The ids of connections that a server, or a proxy in its place, gives out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConnectionIds {
-    /// They are the server's.
+    /// The ids are the server's.
     Server,
     /// None is told: a proxy lends the server's connections in turn.
     Untold,
-    /// They are a proxy's own.
+    /// The ids are a proxy's own.
     Foreign,
 }
 
@@ -93,8 +93,8 @@ impl StoreConnection {
         Ok(there)
     }
 
-    /// The same for connections of this very account that changed nothing but lock tables: what
-    /// they have not committed, they never will.
+    /// Which of these connections are still there, if they are this very account's and changed nothing but lock tables.
+    /// What they have not committed, they never will.
     pub async fn own_still_there(&mut self, ids: &[u64]) -> Result<Vec<u64>, StoreError> {
         match self.flavour() {
             // The list always shows an account its own.
@@ -114,10 +114,10 @@ impl StoreConnection {
         self.without_own(&mut there).then_some(there).ok_or(StoreError::Blind)
     }
 
-    /// MySQL: performance_schema.threads shows a killed session to the end of its rollback.
-    /// `None` where it does not show this very connection, so where it is off or not allowed; and
-    /// where it has room for a fixed number of threads, and leaves out the others. (Its counter of
-    /// those left out is no help: FLUSH STATUS sets it to 0.)
+    /// MySQL: performance_schema.threads shows a killed session to the end of its rollback. `None` where the table does
+    /// not show this very connection, because it is off or not allowed. Also `None` where it has room for a fixed
+    /// number of threads, and leaves out the others. (The counter of those left out is no help: FLUSH STATUS sets it to
+    /// 0.)
     async fn among_threads(&mut self, ids: &[u64]) -> Result<Option<Vec<u64>>, StoreError> {
         let sql = format!(
             "SELECT processlist_id,@@global.performance_schema_max_thread_instances \
@@ -137,8 +137,8 @@ impl StoreConnection {
     async fn at_work(&mut self, ids: &[u64]) -> Result<Vec<u64>, StoreError> {
         let mut there = Vec::new();
         for id in ids {
-            // It knows every thread, even one that the process list hides because it was killed,
-            // and does it no harm.
+            // The server knows every thread here, even one that the process list hides because it was killed, and the
+            // statement does the thread no harm.
             match self.execute(format!("EXPLAIN FOR CONNECTION {id}")).await {
                 Err(StoreError::Refused { code: NO_SUCH_THREAD, .. }) => {}
                 Ok(_) | Err(StoreError::Refused { .. }) => there.push(*id),
@@ -208,8 +208,8 @@ impl StoreConnection {
         Ok(self.among_threads(&[]).await?.is_some())
     }
 
-    /// The server sessions of a proxy: those that carry its tag and have an id up to `tagged`, and those its lock
-    /// rows name (`named`, meaningful only in the server run that gave these ids).
+    /// The server sessions of a proxy. These are the ones that carry its tag and have an id up to `tagged`, and the
+    /// ones that its lock rows name (`named`, meaningful only in the server run that gave these ids).
     pub async fn sessions_of(
         &mut self,
         schema: &str,

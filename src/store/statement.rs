@@ -1,9 +1,8 @@
 //! The one statement that changes locks: acquires, releases and hand-overs of many keys at once.
 //!
-//! A batch is a single autocommit statement, so no transaction of the engine ever spans two
-//! packets. Its guard share-locks the meta row and the proxy's own row: a proxy that is no longer
-//! LIVE, or on another server or epoch, changes nothing (I3, I14). Rows are in key order, so
-//! batches cannot deadlock.
+//! A batch is a single autocommit statement, so no transaction of the engine ever spans two packets. The guard in it
+//! share-locks the meta row and the proxy's own row. So a proxy that is no longer LIVE, or on another server or epoch,
+//! changes nothing (I3, I14). Rows are in key order, so batches cannot deadlock.
 
 use std::fmt::Write as _;
 
@@ -25,7 +24,7 @@ use crate::types::{Flavour, ProxyId};
 pub(super) struct ParameterizedSql {
     /// The text; of few different lengths, so that the server can keep it prepared.
     pub(super) sql: String,
-    /// Its values, in order.
+    /// Values of the statement, in order.
     pub(super) values: Vec<Value>,
     /// The number of rows that it should change.
     pub(super) changes: u64,
@@ -102,9 +101,9 @@ pub const NEEDED: u64 = 1 << 20;
 
 /// All changes of a batch.
 ///
-/// Its affected rows are two for each row that was there and was changed. LAST_INSERT_ID() is set
-/// by every grant of a row that was there and was not won, by one that got another token than the
-/// proposed one, and by the release of a row in which another proxy waits.
+/// Affected rows are two for each row that was there and was changed. LAST_INSERT_ID() is set by every grant of a row
+/// that was there and was not won, and by one that got another token than the proposed one. The release of a row in
+/// which another proxy waits sets it, too.
 ///
 /// Grants by the server's own locks are judged in it: `run` is the run of the server that executes it.
 pub(super) fn change_sql(

@@ -104,8 +104,8 @@ impl StoreConnection {
         self.execute(sql).await.map(drop)
     }
 
-    /// Enters an incarnation that was registered on another server and that this one does not know, as one of the
-    /// epoch `old`: it is LIVE, and can neither renew nor grant before it joins `epoch`.
+    /// Enters an incarnation that was registered on another server and that this one does not know, as one of the epoch
+    /// `old`. It is LIVE then, and can neither renew nor grant before it joins `epoch`.
     pub async fn enter_again(
         &mut self,
         schema: &str,
@@ -130,7 +130,7 @@ impl StoreConnection {
     /// Writes the rows of held locks, [`CARRIED`] at most, unless a row has a greater token: then the lock was
     /// granted to another one later. Which of them it does not have now.
     ///
-    /// It counts only if the incarnation joins `epoch` afterwards, which shows that the guard held here.
+    /// The rows count only if the incarnation joins `epoch` afterwards, which shows that the guard held here.
     pub async fn carry_over(
         &mut self,
         schema: &str,

@@ -15,7 +15,7 @@ use crate::types::{BackendId, Flavour};
 pub struct UserLock {
     /// The connection that holds it.
     pub conn: BackendId,
-    /// Its name, as the server compares names.
+    /// Name of the lock, as the server compares names.
     pub name: Name,
 }
 
@@ -29,7 +29,7 @@ pub enum UserLocks {
         /// Connections.
         garbled: Vec<BackendId>,
     },
-    /// It has no list for this account; the text says what to do about it.
+    /// The server has no list for this account; the text says what to do about it.
     Unlisted(&'static str),
 }
 

@@ -26,7 +26,7 @@ const MARIADB: &str =
 /// Who has a lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockHolder {
-    /// Its connection.
+    /// The holder's connection.
     pub conn: u64,
     /// user@host, if that is known.
     pub owner: Option<String>,

@@ -9,9 +9,9 @@ use crate::types::Flavour;
 /// What a server says of writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Writability {
-    /// It refuses them: `super_read_only` or `read_only`.
+    /// The server refuses writes: `super_read_only` or `read_only`.
     pub read_only: bool,
-    /// Its place in a cluster.
+    /// The server's place in a cluster.
     pub membership: Membership,
     /// So many other servers have each change before it is acknowledged, by semi-synchronous replication that waits for them
     /// whatever it takes.
@@ -21,13 +21,13 @@ pub struct Writability {
 /// A server's place in a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Membership {
-    /// It is in none.
+    /// The server is in no cluster.
     Alone,
     /// Group Replication.
     Group {
         /// The server itself is ONLINE.
         online: bool,
-        /// Its role is PRIMARY, as that of each member where all take writes.
+        /// The server's role is PRIMARY, as that of each member where all take writes.
         primary: bool,
         /// More than half of the members that it knows are ONLINE. A primary without a majority keeps its role, and
         /// calls itself writable.
@@ -143,7 +143,7 @@ impl StoreConnection {
             Flavour::MySql => String::new(),
             Flavour::MariaDb => value(&pairs(&rows[1]), "RPL_SEMI_SYNC_MASTER_STATUS").to_owned(),
         };
-        // It goes on alone once it has waited for too long, also after the limit is raised.
+        // The server goes on alone once it has waited for too long, also after the limit is raised.
         if running != "ON" {
             copies = 0;
         }
