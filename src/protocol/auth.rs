@@ -1,6 +1,5 @@
-//! Password proofs: for the logins that the proxy performs itself, completing greeted connections
-//! nobody wants with its own account, and for a client's password that has to be
-//! encrypted on one leg and not on the other.
+//! Password proofs. The proxy needs them for its own logins, to end greeted connections nobody wants, and for a
+//! client's password that has to be encrypted on one leg and not on the other.
 
 use std::fmt;
 
@@ -40,8 +39,8 @@ pub fn own_login(greeting: &Greeting, user: &str, proof: &[u8], tls: bool) -> Ve
 /// The user of a login that gives nothing away.
 pub const NOBODY: &str = "lockstead_probe";
 
-/// A login that gives nothing away, in place of another one that begins with `head`: a server
-/// that has read that in a question for TLS takes its capabilities for those of the login.
+/// A login that gives nothing away, in place of another one that begins with `head`. A server that has read `head` in a
+/// question for TLS takes its capabilities for those of the login.
 pub fn anonymous_login(head: &[u8]) -> Vec<u8> {
     let asked = Login::bits(head);
     let mut p = head.to_vec();

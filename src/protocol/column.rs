@@ -58,7 +58,7 @@ pub fn rename(payload: &[u8], name: Option<&[u8]>, column: Option<ColumnType>) -
 pub enum LiteralKind {
     /// A whole number.
     Integer {
-        /// It has no sign.
+        /// The number has no sign.
         unsigned: bool,
     },
     /// A number with a point.
@@ -92,7 +92,7 @@ const FLAGS_AT: usize = 5;
 /// How a column is to be described.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// Its name.
+    /// Name of the column.
     pub name: Vec<u8>,
     /// A type, and what to put in its place.
     pub types: Option<(TypeBytes, TypeBytes)>,

@@ -94,7 +94,7 @@ pub enum Shape {
     Nothing,
     /// OK, ERR, EOF, or result sets, as long as MORE_RESULTS says so.
     Results,
-    /// The same of an execution that asks for a cursor: its rows may stay at the server.
+    /// Results of an execution that asks for a cursor: the rows may stay at the server.
     CursorResults,
     /// A prepared statement's header, its parameters and columns; or ERR.
     Prepare,

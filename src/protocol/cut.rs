@@ -41,7 +41,7 @@ pub struct Reported {
 pub struct Preparation {
     /// The statement; `None`: the server has refused it.
     pub statement: Option<PreparedStatement>,
-    /// It is the proxy's own.
+    /// The statement is the proxy's own.
     pub hidden: bool,
     /// How many of the changes came before it.
     pub changes: usize,

@@ -12,7 +12,7 @@ use crate::types::{BackendId, ConnectionId, Flavour, ProxyId, version_number};
 /// The connection attribute that tags every server session with the proxy that owns it.
 pub const TAG_ATTRIBUTE: &[u8] = b"_lockstead";
 
-/// Its value; with `session` if nothing else tells which connection works for that session.
+/// The value of that attribute; with `session` if nothing else tells which connection works for that session.
 pub fn tag(proxy: Option<ProxyId>, session: Option<ConnectionId>) -> String {
     let proxy = proxy.unwrap_or(ProxyId(0));
     session.map_or_else(|| proxy.to_string(), |session| format!("{proxy}/{session}"))
@@ -86,7 +86,7 @@ impl Greeting {
 
     /// Puts another id of the connection into the payload that this was parsed from.
     pub fn rename(&self, payload: &mut [u8], connection: ConnectionId) {
-        // It stands after the version and its NUL.
+        // The id stands after the version and its NUL.
         let at = self.offsets.low.saturating_sub(13);
         let [a, b, c, d, ..] = connection.0.to_le_bytes();
         if let Some(id) = payload.get_mut(at..at + 4) {
@@ -216,9 +216,8 @@ impl<'a> Login<'a> {
         attribute(self.attributes, key)
     }
 
-    /// The packet for the server, which offered what `server` says: with other ways to wrap bytes,
-    /// another proof if need be, and `tag` as its first attribute if there is one and the server
-    /// takes attributes.
+    /// The packet for the server, which offered what `server` says. It has other ways to wrap bytes, another proof if
+    /// need be, and `tag` as its first attribute if there is one and the server takes attributes.
     pub fn for_server(
         &self,
         server: Capabilities,

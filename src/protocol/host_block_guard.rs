@@ -25,7 +25,7 @@ pub fn answer(plugin: &[u8], in_full: bool, answer: Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// The same of the proof in the packet that begins a login or a change of user.
+/// The proof in the packet that begins a login or a change of user, or a wrong one of the length that it must have.
 pub fn proof<'a>(plugin: &[u8], proof: Cow<'a, [u8]>) -> Cow<'a, [u8]> {
     // No plugin name means the oldest plugin.
     let native = plugin == NATIVE || plugin.is_empty();

@@ -67,7 +67,7 @@ pub fn with_proof(payload: &[u8], proof: &[u8], plugin: Option<&[u8]>) -> Option
     Some(out)
 }
 
-/// The same without an answer, so that the server asks for one by the account's plugin, with its own nonce.
+/// The login without an answer, so that the server asks for one by the account's plugin, with its own nonce.
 pub fn without_answer(payload: &[u8]) -> Option<Vec<u8>> {
     with_proof(payload, &[], Some(NO_PLUGIN))
 }

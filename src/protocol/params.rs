@@ -54,11 +54,11 @@ pub struct Execute {
 /// A query attribute that comes with an execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attribute {
-    /// Its type.
+    /// Type of the value.
     pub kind: u16,
-    /// Its name, with its length.
+    /// Name of the attribute, with its length.
     pub name: Range<usize>,
-    /// Its value; `None` for NULL.
+    /// The value; `None` for NULL.
     pub value: Option<Range<usize>>,
 }
 
@@ -139,7 +139,7 @@ impl Execute {
         let (at, count) = self.unbound?;
         let types = encode_types(&self.types, count, query_attributes);
         let (before, values) = payload.split_at_checked(at)?;
-        // Its last byte says that no types are bound.
+        // The last byte before the values says that no types are bound.
         let (_, before) = before.split_last()?;
         Some([before, &[1], &types, values].concat())
     }
@@ -166,9 +166,9 @@ fn encode_types(types: &[u16], count: usize, query_attributes: bool) -> Vec<u8> 
 /// What an execution says of the types of its values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TypesBound {
-    /// It binds these.
+    /// The execution binds these types.
     Here(Vec<u16>),
-    /// It binds none.
+    /// The execution binds no types.
     Before {
         /// Where the byte or the flag in the payload is that says so, and its value if it bound them.
         flag: (usize, u8),
@@ -191,7 +191,7 @@ impl TypesBound {
         })
     }
 
-    /// The same of a bulk execution of MariaDB's.
+    /// Reads a bulk execution of MariaDB's, of which at least the beginning is there.
     pub fn of_bulk(head: &[u8], params: usize) -> Option<Self> {
         const SENDS_TYPES: u8 = 128;
         let mut r = Reader::new(head);
@@ -338,7 +338,7 @@ pub enum Extent {
     Known(u64),
     /// More of the first bytes tell.
     NeedsMore,
-    /// It is of no known type, or has no such length.
+    /// The value is of no known type, or has no such length.
     Unknown,
 }
 

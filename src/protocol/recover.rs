@@ -1,5 +1,5 @@
-//! What an answer to a nonce gives away to one who knows what the server keeps of the password: the
-//! hash from which the answer to every other nonce is made.
+//! What an answer to a nonce gives away to a reader who knows what the server keeps of the password. That is the hash
+//! from which the answer to every other nonce is made.
 //!
 //! Both plugins hash a password twice. The server keeps the second hash, the *verifier*; a client
 //! sends the first one, masked with the nonce and the verifier. Neither is the password, but the first

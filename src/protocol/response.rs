@@ -1,7 +1,7 @@
 //! Follows a server's response packet by packet, without keeping it.
 //!
-//! The tracker is fed bytes as they arrive and says where the response ends, so that the relay
-//! knows when the server is idle. It looks at no more than the first [`HEAD`] bytes of a packet.
+//! The tracker is fed bytes as they arrive and says where the response ends, so that the relay knows when the server is
+//! idle. Of each packet, at most the first [`HEAD`] bytes are looked at.
 
 use super::capabilities::Capabilities;
 use super::command::Shape;
@@ -145,7 +145,7 @@ impl Tracker {
         }
         self.continues = frame.continued();
         if matches!(self.verdict, Some(Progress::Broken(_))) {
-            // Its length may be as wrong: nothing is waited for.
+            // The packet's length may be as wrong: nothing is waited for.
             (self.skip, self.continues) = (0, false);
         }
     }

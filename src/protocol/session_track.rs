@@ -34,9 +34,9 @@ const TRANSACTION: u8 = 5;
 pub enum SessionChange {
     /// A system variable has this value now, as text.
     Variable {
-        /// Its name.
+        /// Name of the variable.
         name: Box<[u8]>,
-        /// Its value.
+        /// Value of the variable.
         value: Box<[u8]>,
     },
     /// The default schema.
@@ -106,7 +106,7 @@ impl<'a> OkPacket<'a> {
         Some(changes)
     }
 
-    /// The same with these flags in its status.
+    /// This OK with these flags in its status, too.
     #[must_use]
     pub fn with_status(mut self, flags: u16) -> Self {
         self.status.0 |= flags;
@@ -251,7 +251,8 @@ fn blocks(bytes: &[u8]) -> impl Iterator<Item = Option<Block<'_>>> {
 }
 
 impl Block<'_> {
-    /// Its place among those of which a client is told unless it asks for something else; `None`: it is none of them.
+    /// The block's place among the reports that a client gets unless it asks for something else; `None`: it is none of
+    /// them.
     fn place(&self) -> Option<usize> {
         match self.kind {
             VARIABLE => {
@@ -282,7 +283,7 @@ impl Block<'_> {
                 }
             }
             SCHEMA => changes.push(SessionChange::Schema(r.lenenc_bytes()?.into())),
-            // Its length is the block's.
+            // The value has no length of its own: that of the block is its length.
             STATE if self.data == b"1" => changes.push(SessionChange::Something),
             CHARACTERISTICS => {
                 // So is the text.

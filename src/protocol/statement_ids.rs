@@ -80,7 +80,7 @@ pub enum Naming {
         sent: u32,
         /// The session's.
         said: u32,
-        /// It has been prepared again since, and has another number of columns.
+        /// The statement has been prepared again since, and has another number of columns.
         changed: bool,
     },
 }

@@ -1,8 +1,8 @@
 //! User names as servers read them: which names mean one account in every login.
 //!
-//! A server converts the name of a login from the character set of the login's collation to utf8, and matches an account by
-//! what comes of it. So the same bytes may mean several accounts, and several names one: MySQL cuts a name before a
-//! character that is broken off, MariaDB writes `?` for that, both take quotes away and cut what is too long.
+//! A server converts the name of a login from the character set of the login's collation to utf8, and looks for an
+//! account by the result. So the same bytes may mean several accounts, and several names one. MySQL cuts a name before
+//! a character that is broken off; MariaDB writes `?` for that. Both take quotes away and cut what is too long.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::types::Flavour;
 
 /// Characters of a user name.
 const LONGEST: usize = 32;
-/// The same on MariaDB.
+/// Characters of a user name on MariaDB.
 const LONGEST_OF_MARIADB: usize = 128;
 
 /// A user name as a login says it.
@@ -74,7 +74,7 @@ fn is_certain(name: &[u8], collation: Option<u8>, flavour: Flavour) -> bool {
     }
     let charset = collation.map_or(Charset::Other, |id| Charset::of(id, flavour));
     text.chars().all(|letter| match letter {
-        // They are the same in each character set of a client.
+        // These letters are equal in each character set of a client.
         '0'..='9' | 'A'..='Z' | 'a'..='z' | '_' | '-' | '.' => true,
         '\'' => false,
         // In swe7 some of them are letters.
