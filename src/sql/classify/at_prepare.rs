@@ -7,8 +7,8 @@ use crate::sql::lexer::scanner::{Kind, Token};
 use crate::sql::lexer::tokens::tokens;
 use crate::types::Flavour;
 
-/// Whether the server evaluates calls in a text already when it prepares it: those in the schedule of
-/// an event; on MariaDB, those in settings, and in the interval of partitions by time.
+/// Whether the server evaluates calls in a text already when it prepares it. These are the calls in the schedule of an
+/// event; on MariaDB also those in settings, and in the interval of partitions by time.
 pub fn preparing_evaluates(text: &[u8], dialect: Dialect) -> bool {
     let (tokens, _) = tokens(text, dialect);
     let is_code = |t: &Token| !matches!(t.kind, Kind::Hint | Kind::Versioned);

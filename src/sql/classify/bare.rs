@@ -22,7 +22,7 @@ pub struct BareCall {
     pub is_do: bool,
     /// The function.
     pub function: Function,
-    /// Its arguments.
+    /// Arguments of the call.
     pub arguments: Vec<Argument>,
     /// The call's source text, which names its column.
     pub call: Range<usize>,
@@ -139,7 +139,7 @@ fn arguments(c: &mut TokenCursor<'_>, marks: &[Token]) -> Option<(Vec<Argument>,
             c.punct(b',')?;
         }
         let argument = argument(c)?;
-        // It is evaluated as an expression of its own, which half a comment would break.
+        // The literal is evaluated as an expression of its own, which half a comment would break.
         if let Argument::Literal(span) = &argument
             && holds(marks, span)
         {

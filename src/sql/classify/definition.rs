@@ -5,9 +5,9 @@ use crate::sql::lexer::scanner::{Kind, Token};
 const OBJECTS: [&str; 7] =
     ["PROCEDURE", "FUNCTION", "TRIGGER", "EVENT", "VIEW", "PACKAGE", "TABLE"];
 
-/// Whether the text defines a stored program or view. With several statements in one text, the
-/// definition must be the last: its own body may contain semicolons, so anything after an END
-/// cannot be told from it by a scan, and is not taken for one.
+/// Whether the text defines a stored program or view. With several statements in one text, the definition must be the
+/// last. Its own body may contain semicolons, so a scan cannot tell the body from what comes after it. Text after an
+/// END is therefore not taken for another statement.
 pub(in crate::sql) fn is_definition(text: &[u8], tokens: &[Token]) -> bool {
     let words = |t: &Token| text[t.start..t.end].to_ascii_uppercase();
     let plain: Vec<&Token> =

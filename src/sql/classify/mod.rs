@@ -31,9 +31,9 @@ const MAX_JUDGED: usize = 512 * 1024;
 /// The verdict on a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Statement {
-    /// No call: bytes.
+    /// No call: the bytes pass unchanged.
     NoCall,
-    /// The same, but in some readings it lists locks.
+    /// No call, but in some readings the statement lists locks.
     PerhapsLists,
     /// One bare call.
     Bare(BareCall),
@@ -72,13 +72,13 @@ pub fn classify(text: &[u8], dialect: Dialect) -> Statement {
 pub struct Judging<'a> {
     text: &'a [u8],
     readings: Readings<'a>,
-    /// That on the first.
+    /// The verdict on the first reading.
     verdict: Option<Statement>,
-    /// Another reading has another one: neither calls anything.
+    /// Another reading has another verdict, and neither has a call.
     differs: bool,
     /// Bytes that were judged.
     judged: usize,
-    /// It names nothing of what could be called or read, however it reads.
+    /// In no reading does the text name what could be called or read.
     silent: bool,
 }
 

@@ -17,7 +17,7 @@ pub enum Named {
     Prepare {
         /// The statement's name.
         name: StatementName,
-        /// Its text.
+        /// The expression that gives the statement's text.
         source: TextSource,
     },
     /// `EXECUTE name [USING values]`
@@ -48,31 +48,31 @@ pub struct StatementName {
     pub folded: Vec<u8>,
     /// Of letters, digits, `_` and `$`, which fold in one way only.
     pub plain: bool,
-    /// It follows `SET STATEMENT … FOR`.
+    /// The name follows `SET STATEMENT … FOR`.
     pub set: bool,
 }
 
 /// An expression that gives a statement's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextSource {
-    /// Its own text.
+    /// Place of the expression.
     pub span: Range<usize>,
-    /// One string, which says what it is.
+    /// The expression is one string, which says what the text is.
     pub literal: bool,
-    /// It may be evaluated again.
+    /// The expression may be evaluated again.
     pub repeatable: bool,
-    /// It follows `SET STATEMENT … FOR`.
+    /// The expression follows `SET STATEMENT … FOR`.
     pub set: bool,
 }
 
 /// An expression after USING.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsingValue {
-    /// Its text.
+    /// Place of the expression.
     pub span: Range<usize>,
-    /// The literal that it is, if it is one.
+    /// The literal that the expression is, if it is one.
     pub literal: Option<Argument>,
-    /// It may be evaluated more than once.
+    /// The expression may be evaluated more than once.
     pub repeatable: bool,
 }
 

@@ -6,9 +6,10 @@ use crate::sql::find::words::looks_back;
 /// A statement that may write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Write {
-    /// It can be a transaction's first statement, and is the same there.
+    /// As a transaction's first statement, it does what it does alone.
     Plain,
-    /// It may be another one in a transaction, or ends it, or has rows, or there are several.
+    /// In a transaction it may do something else. It ends one, has rows, or reads what the statement before left; or
+    /// the text has several statements.
     Special,
 }
 

@@ -1,5 +1,5 @@
-//! Expressions that a statement evaluates one after the other and once each, whatever tables hold: what
-//! SET assigns, what DO and SELECT list, the first row that INSERT or REPLACE writes.
+//! Expressions that a statement evaluates one after the other and once each, whatever tables hold. These are what SET
+//! assigns, what DO and SELECT list, and the first row that INSERT or REPLACE writes.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -12,11 +12,11 @@ use crate::sql::lexer::scanner::Kind;
 /// The expression around a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
-    /// Its source text.
+    /// Place of the expression.
     pub span: Range<usize>,
     /// Nothing before it ends the statement with an error: the server reaches it.
     pub reached: bool,
-    /// It reads no tables and may be evaluated again, by itself.
+    /// The expression reads no tables and may be evaluated again, by itself.
     pub repeatable: bool,
 }
 
@@ -124,7 +124,7 @@ impl Tokens<'_> {
         Items { reached: stops.map_or(ranges.len(), |nth| nth + 1), ranges }
     }
 
-    /// The same for assignments: the expression after `=`.
+    /// The parts of assignments: the expression after `=` of each.
     fn assigned_in(&self, range: Range<usize>, passes: impl Fn(Range<usize>) -> bool) -> Items {
         let mut items = self.listed_in(range, passes);
         for part in &mut items.ranges {

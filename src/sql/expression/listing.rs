@@ -21,11 +21,11 @@ pub enum Table {
 pub struct Listing {
     /// Which one.
     pub table: Table,
-    /// Its name, as written at the first place.
+    /// Name of the table, as written at the first place.
     pub name: Range<usize>,
-    /// Where it stands with its schema, both names.
+    /// Where the name stands with its schema, both names.
     pub qualified: Vec<Range<usize>>,
-    /// It also stands without: the session's default schema decides what that is.
+    /// The name also stands without a schema: the session's default schema decides what it means.
     pub unqualified: bool,
     /// Where a common table expression has its place.
     pub place: Place,

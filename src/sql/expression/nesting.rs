@@ -19,9 +19,9 @@ pub(in crate::sql) struct Tokens<'a> {
     pub(in crate::sql) depths: Vec<u32>,
     /// A SELECT stands before it in the same parenthesis.
     pub(in crate::sql) in_select: Vec<bool>,
-    /// It is in the list of tables after FROM.
+    /// The token is in the list of tables after FROM.
     pub(in crate::sql) in_from: Vec<bool>,
-    /// It is in the arguments of a lock call.
+    /// The token is in the arguments of a lock call.
     pub(in crate::sql) in_call: Vec<bool>,
 }
 

@@ -88,7 +88,8 @@ impl Finder {
         finder
     }
 
-    /// The same, and whether the text ends outside strings and comments. `each` gets the tokens.
+    /// A finder that has scanned a whole statement, and whether the text ends outside strings and comments. `each` gets
+    /// the tokens.
     pub(in crate::sql) fn telling(
         text: &[u8],
         dialect: Dialect,

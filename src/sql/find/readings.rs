@@ -33,7 +33,7 @@ impl<'a> Readings<'a> {
         self.left.len() == 1 && self.known.is_empty()
     }
 
-    /// The same for the same tokens and calls, from which everything else follows.
+    /// A hash that is equal for readings with equal tokens and calls, from which everything else follows.
     fn tokens(&self, dialect: Dialect) -> u64 {
         let mut hasher = self.key.build_hasher();
         let (finder, whole) = Finder::telling(self.text, dialect, |token| {

@@ -1,5 +1,5 @@
-//! A statement too long to be held back: searched for lock calls while it streams to the server,
-//! and spoilt from the first one on, so that the server refuses it.
+//! A statement too long to be held back, which is searched for lock calls while it streams to the server. From the
+//! first call on it is spoilt, so that the server refuses it.
 
 use super::finder::Finder;
 use super::mentions::Mentions;

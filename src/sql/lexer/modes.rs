@@ -3,9 +3,9 @@
 use super::dialect::Dialect;
 use crate::types::Flavour;
 
-/// A set of combinations of ANSI_QUOTES, NO_BACKSLASH_ESCAPES, MariaDB's MSSQL, a character set in
-/// which the end of a character may look like ASCII, and one with white space or control characters
-/// beyond ASCII: a bit for each.
+/// A set of combinations of modes and kinds of character sets, with a bit for each. The modes are ANSI_QUOTES,
+/// NO_BACKSLASH_ESCAPES and MariaDB's MSSQL. A character set may be one in which the end of a character may look like
+/// ASCII, or one with white space or control characters beyond ASCII.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sql) struct Modes(u32);
 

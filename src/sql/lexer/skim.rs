@@ -16,7 +16,7 @@ const STOPS: [bool; 256] = {
     stops
 };
 
-/// How many of the first `limit` bytes of code need no look. It ends before a word that goes on.
+/// How many of the first `limit` bytes of code need no look. The result ends before a word that goes on.
 pub(in crate::sql) fn skim(code: &[u8], limit: usize) -> usize {
     let is = |at: usize, word: &[u8]| {
         code.get(at..at + word.len()).is_some_and(|w| w.eq_ignore_ascii_case(word))

@@ -15,13 +15,13 @@ const UNREACHED: &str = "a lock call if only the server knows whether it is eval
 /// What Lockstead would do with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Coverage {
-    /// It runs as it does without Lockstead; what the server refuses, the server refuses.
+    /// The call runs as it does without Lockstead; what the server refuses, the server refuses.
     Covered,
-    /// It defines a stored program or view, which passes: its calls stay the server's own.
+    /// The statement defines a stored program or view, which passes: its calls stay the server's own.
     Passed,
-    /// It depends on what only the server knows whether it is refused, and why it would be.
+    /// Something that only the server knows decides whether the statement is refused; the text says why it would be.
     Perhaps(&'static str),
-    /// It is refused with error 1235, and why.
+    /// The statement is refused with error 1235; the text says why.
     Refused(&'static str),
 }
 
@@ -33,7 +33,7 @@ pub(in crate::sql) const MOST: usize = 8;
 pub enum By {
     /// COM_QUERY, in a session that may send several statements in one text, or not.
     Query {
-        /// It may.
+        /// Whether a text may have several statements.
         several: bool,
     },
     /// COM_STMT_PREPARE.

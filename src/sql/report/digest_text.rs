@@ -36,7 +36,7 @@ pub fn normalise(text: &[u8], dialect: Dialect, limit: usize) -> String {
 fn read(text: &[u8], whole: bool, dialect: Dialect, limit: usize) -> String {
     let (mut tokens, _) = tokens(text, dialect);
     if !whole {
-        // Their meaning may depend on the rest.
+        // The meaning of the last tokens may depend on the rest of the text.
         tokens.retain(|token| token.end < text.len());
     }
     let mut out =

@@ -48,7 +48,7 @@ pub enum Mark {
     SessionUser,
     /// What a login gets changes, or a password.
     Accounts,
-    /// The same, and accounts or their privileges.
+    /// What a login gets changes, or a password, and accounts or their privileges.
     Privileges,
     /// SET TRANSACTION for the next transaction, also by `@@` without a scope.
     OneShotTransaction,
@@ -150,7 +150,7 @@ impl Marks {
         self.0 == 0
     }
 
-    /// Its marks.
+    /// The marks of the set.
     pub fn iter(self) -> impl Iterator<Item = Mark> {
         Mark::ALL.into_iter().filter(move |mark| self.has(*mark))
     }
@@ -181,8 +181,8 @@ pub struct SessionEffects {
     pub variables: Vec<Box<[u8]>>,
     /// System variables that it sets by `@@` without a scope: MariaDB reports nothing of them.
     pub settings: Vec<Box<[u8]>>,
-    /// It may name others too: more than are kept, or some whose names servers compare in other ways than
-    /// byte by byte.
+    /// The text may name other variables, too: more than are kept, or some whose names servers compare in other ways
+    /// than byte by byte.
     pub more_variables: bool,
 }
 

@@ -1,6 +1,6 @@
 //! The scan that every statement pays: whether its text may do anything to its session unseen.
 //!
-//! It knows neither quotes nor comments. [`super::judge`] says nothing of a text of which it says no.
+//! The scan knows neither quotes nor comments. If it says no, [`super::judge`] says nothing of the text.
 
 use crate::sql::find::first_word::after_comments;
 use crate::sql::lexer::scanner::is_space;

@@ -21,7 +21,7 @@ pub fn runs_others(text: &[u8], dialect: Dialect) -> bool {
     }
 }
 
-/// The scan that every statement pays. It knows neither quotes nor comments, but for those at the start.
+/// The scan that every statement pays. Quotes and comments are not recognized, but for comments at the start.
 fn may_run_others(text: &[u8]) -> bool {
     let first = first_word(text);
     let leads = first.is_empty() || FIRST.iter().any(|word| first.eq_ignore_ascii_case(word));

@@ -14,7 +14,7 @@ use crate::types::Flavour;
 pub struct StoredProgram {
     /// What a statement that runs it names: of a trigger, the table.
     pub name: Vec<u8>,
-    /// Its text; empty where it is not shown.
+    /// Text of the program; empty where it is not shown.
     pub body: Vec<u8>,
 }
 

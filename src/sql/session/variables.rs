@@ -76,7 +76,7 @@ impl VariableNames {
         let comments: [&[u8]; 3] = [b"/*", b"--", b"#"];
         let of_transaction = Folded::of(name).is_some_and(|n| is_of_transaction(n.as_bytes()));
         if of_transaction {
-            // It is for the next transaction then.
+            // Without a scope, such a variable is for the next transaction.
         } else if guessing || comments.iter().any(|begin| after.starts_with(begin)) {
             self.more = true;
         } else if matches!(after.first(), Some(b'=' | b':')) {

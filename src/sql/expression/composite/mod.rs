@@ -1,5 +1,5 @@
-//! Lock calls in a statement that is more than one bare call: where they are, what is in
-//! their arguments, and what is known about whether the server would come to evaluate them.
+//! Lock calls in a statement that is more than one bare call. Their places, what is in their arguments, and what is
+//! known about whether the server would come to evaluate them.
 
 use std::ops::Range;
 
@@ -25,15 +25,15 @@ const MAX_WORK: usize = 1 << 21;
 /// A statement with lock calls, or that lists locks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Composite {
-    /// What it does.
+    /// What the statement does.
     pub verb: Verb,
     /// The calls that are not arguments of another, in the order in which they are evaluated.
     pub calls: Vec<Call>,
-    /// It reads or writes tables.
+    /// The statement reads or writes tables.
     pub tables: bool,
-    /// It reads from something, derived tables included, so that names of columns mean something.
+    /// The statement reads from something, derived tables included, so that names of columns mean something.
     pub reads: bool,
-    /// It may be run again, with other expressions in the calls' places.
+    /// The statement may be run again, with other expressions in the calls' places.
     pub repeatable: bool,
     /// Where its parameters stand.
     pub params: Vec<usize>,
@@ -43,13 +43,13 @@ pub struct Composite {
     pub end: usize,
     /// Which of those parameters LIMIT or OFFSET has, which take numbers only.
     pub limits: Vec<usize>,
-    /// It has UNION or its like.
+    /// The statement has UNION or its like.
     pub union: bool,
     /// INTO and its variables, and how many there are.
     pub into: Option<(Range<usize>, usize)>,
     /// Where it asks for results that the statement before left in the session.
     pub looks_back: Vec<(Range<usize>, Back)>,
-    /// It reads a table of the server's that lists locks.
+    /// A table of the server's that lists locks, and that the statement reads.
     pub lists: Option<Listing>,
 }
 
@@ -58,35 +58,35 @@ pub struct Composite {
 pub struct Call {
     /// The function.
     pub function: Function,
-    /// Its source text.
+    /// Place of the call in the text.
     pub span: Range<usize>,
-    /// Its arguments.
+    /// Arguments of the call.
     pub arguments: Vec<Part>,
-    /// The server evaluates it, exactly once, if it evaluates the calls before it without an error:
-    /// in a statement over tables if it has an item.
+    /// The server evaluates the call exactly once, if it evaluates the calls before it without an error. In a statement
+    /// over tables, this holds if the call has an item.
     pub certain: bool,
-    /// It is in an expression that may leave out its parts.
+    /// The call is in an expression that may leave out its parts.
     pub conditional: bool,
-    /// It is in a condition on rows.
+    /// The call is in a condition on rows.
     pub filters: bool,
     /// In SET, DO and what writes a row: the expression around it, which is evaluated by itself.
     pub item: Option<Item>,
-    /// It is in a derived table.
+    /// The call is in a derived table.
     pub derived: bool,
 }
 
 /// An argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// Its source text.
+    /// Place of the argument in the text.
     pub span: Range<usize>,
-    /// The literal that it is, if it is one.
+    /// The literal that the argument is, if it is one.
     pub literal: Option<Argument>,
-    /// Calls in it.
+    /// Calls in the argument.
     pub calls: Vec<Call>,
-    /// It may be evaluated more than once.
+    /// The argument may be evaluated more than once.
     pub repeatable: bool,
-    /// It names a variable that this statement assigns before.
+    /// The argument names a variable that this statement assigns before.
     pub assigned_here: bool,
 }
 
