@@ -44,7 +44,7 @@ pub(super) fn provider() -> Arc<CryptoProvider> {
 #[derive(Debug)]
 pub struct Acceptor {
     config: Arc<ServerConfig>,
-    /// The same for database clients: a client without a certificate gets an error of the protocol.
+    /// TLS for database clients: a client without a certificate gets an error of the protocol, not one of TLS.
     clients: Arc<ServerConfig>,
 }
 
@@ -67,8 +67,8 @@ impl Acceptor {
         Arc::clone(&self.config)
     }
 
-    /// Its side of one connection. A certificate that is shown is a good one; that one is shown is
-    /// for the caller to see.
+    /// The server's side of one connection. A certificate that a client shows was verified; whether it has shown one,
+    /// the caller must check.
     pub fn begin(&self) -> io::Result<Tls> {
         let connection = ServerConnection::new(Arc::clone(&self.clients));
         connection.map(Tls::server).map_err(io::Error::other)
@@ -119,7 +119,7 @@ pub enum NoTls {
     /// The connection broke: no error can be sent to the peer any more.
     #[error("{0}")]
     Broken(#[from] io::Error),
-    /// It is encrypted, but the peer has not proved that it is the server: no secret may be sent to it.
+    /// The leg is encrypted, but the peer has not proved that it is the server: no secret may be sent to it.
     #[error("{0}")]
     Untrusted(rustls::Error),
 }
@@ -127,7 +127,7 @@ pub enum NoTls {
 /// How the server's leg of a session is encrypted, as far as the server may judge a login by that.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum LegTls {
-    /// It is not.
+    /// The leg is not encrypted.
     Off,
     /// Without a certificate of the client's.
     Nameless,

@@ -24,9 +24,9 @@ const WORTHWHILE: usize = 50;
 /// Which end of the connection this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// It sends commands.
+    /// The end that sends commands.
     Client,
-    /// It sends responses.
+    /// The end that sends responses.
     Server,
 }
 
@@ -151,9 +151,8 @@ impl Codec {
 
     /// Packs bytes of a stream of packets.
     ///
-    /// To a client, no frame is more than two pieces: some look for no third. A frame of which not
-    /// all is there yet is held back; of a very long one the rest is a piece that is not packed,
-    /// since that can be announced.
+    /// To a client, no frame is more than two pieces: some clients look for no third. A frame of which not all is there
+    /// yet is held back. Of a very long one, the rest is a piece that is not packed, since its length can be announced.
     pub fn write(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
         let (stored, bytes) = bytes.split_at(self.stored.min(bytes.len()));
         out.extend_from_slice(stored);
@@ -167,9 +166,8 @@ impl Codec {
         self.write_frames(&held, new, out)
     }
 
-    /// A result has ended and another follows, or the answer to a file. Its frames are counted from
-    /// the number of the piece that they begin in, as a server does when it flushes; some clients
-    /// rely on it.
+    /// A result has ended and another follows, or the answer to a file. The next frames are counted from the number of
+    /// the piece that they begin in, as a server does when it flushes; some clients rely on that.
     pub fn result_follows(&mut self) {
         self.pieces.flushed = self.pieces.role == Role::Server;
     }
@@ -241,8 +239,7 @@ struct FramePart {
     number: Option<u8>,
 }
 
-/// Sequence ids of pieces. They continue from the peer's last one, and start again with each
-/// command and its response.
+/// Sequence ids of pieces, which continue from the peer's last one, and start again with each command and its response.
 #[derive(Debug)]
 struct Pieces {
     role: Role,
@@ -617,7 +614,7 @@ mod broken {
         let room = Room::default();
         let all = room.left();
         let mut piece = repeated(127, false);
-        // It says that there is one byte more than a window.
+        // The frame says that there is one byte more than a window.
         piece[0] += 4;
         let stalled: Vec<_> = (0..40)
             .map(|_| {

@@ -80,7 +80,7 @@ impl Leg {
         }
     }
 
-    /// Its encryption.
+    /// TLS of the connection, if it has any.
     pub fn tls(&self) -> Option<&Tls> {
         self.tls.as_deref()
     }

@@ -96,7 +96,7 @@ pub(super) struct Frame {
 }
 
 enum FrameProgress {
-    /// Its header, as far as it is there.
+    /// The frame's header, as far as it is there.
     Header(Vec<u8>),
     Blocks,
     Ended,

@@ -13,7 +13,7 @@ impl Peer {
         self.0.is_none_or(|address| address.ip().to_canonical().is_loopback())
     }
 
-    /// Its host, as accounts name it.
+    /// The peer's host, as accounts name it.
     pub fn host(self) -> String {
         self.0.map_or_else(|| "localhost".to_owned(), |a| canonical(a).to_string())
     }

@@ -78,7 +78,7 @@ fn read(
 fn make() -> Result<(String, String), rcgen::Error> {
     let mut params = CertificateParams::new(vec!["localhost".to_owned()])?;
     params.distinguished_name.push(DnType::CommonName, "Lockstead (made by itself)");
-    // Its date does not matter: nobody verifies it.
+    // The date does not matter: nobody verifies it.
     params.not_before = rcgen::date_time_ymd(2000, 1, 1);
     params.not_after = rcgen::date_time_ymd(2100, 1, 1);
     let key = KeyPair::generate()?;
@@ -103,7 +103,7 @@ fn put(path: &Path, text: &str, mode: u32) -> io::Result<()> {
         fs::rename(&unfinished, path)
     });
     if written.is_err() {
-        // It may not even be there.
+        // The file may not even be there.
         let _ = fs::remove_file(&unfinished);
     }
     written

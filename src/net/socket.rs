@@ -17,7 +17,8 @@ use tokio::net::{TcpStream, UnixStream};
 /// unless [`Socket::bound_silence`] sets this one for them, too.
 pub const PEER_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// The same of a server, which works for a client that waits: also while data are on their way to it.
+/// How long a server may leave probes unanswered, and data unacknowledged, before it counts as gone: it works for a
+/// client that waits.
 pub const SERVER_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// No delay, and a bound on how long a vanished peer goes unnoticed.
@@ -60,7 +61,7 @@ impl Socket {
         }
     }
 
-    /// The same of a connection to a server.
+    /// The options of a connection to a server: those of [`Self::set_options`], also while data are on their way to it.
     pub fn set_server_options(&self) -> io::Result<()> {
         if let Self::Tcp(stream) = self {
             set_probes(stream, SERVER_TIMEOUT)?;

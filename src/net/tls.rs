@@ -58,7 +58,7 @@ impl Tls {
         self.peer_certificates().first()
     }
 
-    /// The same, followed by the certificates that vouch for it.
+    /// The peer's certificate, followed by the certificates that vouch for it.
     pub fn peer_certificates(&self) -> &[CertificateDer<'static>] {
         self.connection.peer_certificates().unwrap_or_default()
     }
