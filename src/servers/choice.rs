@@ -6,7 +6,7 @@ use super::membership::{has_left, named};
 /// The writer, and the servers that should not take writes beside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Choice {
-    /// Its place in the list.
+    /// The writer's place in the list.
     pub(super) writer: Option<usize>,
     /// Places of servers that take writes as well, though no cluster joins them with the writer.
     pub(super) rivals: Vec<usize>,
@@ -17,8 +17,8 @@ pub(super) struct Choice {
 
 /// Which of the servers is the writer. `last` is the one that was it last.
 ///
-/// Where several take writes, it is the one that the cluster's lock tables name; without one, it stays the one that it was, and a new
-/// one is the first in the list.
+/// Where several take writes, the cluster's lock tables name the writer. Without a cluster, the writer stays the one
+/// that it was, and a new one is the first in the list.
 pub(super) fn choose(last: Option<usize>, states: &[&ServerState]) -> Choice {
     let takes = |at: &usize| states.get(*at).is_some_and(|state| state.takes_writes());
     // At first, an earlier one in the list may be about to answer.
@@ -94,7 +94,7 @@ mod tests {
             (Some(0), "- ro ro", None, &[]),
             (Some(0), "- ro C", Some(2), &[]),
             (Some(2), "ro ro C", Some(2), &[]),
-            // It was unknown for a moment.
+            // The state of the server was unknown for a moment.
             (Some(2), "ro ro -", None, &[]),
             (Some(2), "ro ro C", Some(2), &[]),
             // Clusters in which all take writes.
@@ -163,17 +163,17 @@ mod tests {
             (Some(0), "c:abc@b3 b:abc@b3 a:abc@b3", Some(1)),
             // A member is late.
             (Some(0), "a:abc@a2 b:abc@b3 c:abc@a2", Some(1)),
-            // It does not answer, but nobody has missed it yet.
+            // The writer does not answer, but nobody has missed it yet.
             (Some(0), "! b:abc@a2 c:abc@a2", None),
-            // It is gone.
+            // The writer is gone.
             (Some(0), "! b:bc@a2 c:bc@a2", Some(1)),
             (Some(0), "! b:bc@c3 c:bc@a2", Some(2)),
-            // It was made read-only, or is in a minority.
+            // The writer was made read-only, or is in a minority.
             (Some(0), "a-abc b:abc@a2 c:abc@a2", Some(1)),
             (Some(0), "a-a b:bc@a2 c:bc@a2", Some(1)),
-            // It is back.
+            // The former writer is back.
             (Some(1), "a:abc@b3 b:abc@b3 c:abc@b3", Some(1)),
-            // It is in no list of this proxy.
+            // The writer is in no list of this proxy.
             (None, "b:abc@a2 c:abc@a2", None),
             // Nobody takes writes.
             (Some(0), "! b-bc c-bc", None),

@@ -22,7 +22,7 @@ pub enum View {
     /// Galera, where a node knows only how many there are: the view's number, by which nodes know that theirs is the
     /// same.
     Counted {
-        /// Its number.
+        /// Number of the view.
         number: String,
         /// Nodes that have data.
         nodes: usize,

@@ -66,7 +66,7 @@ impl Following {
         }
     }
 
-    /// The same, for one who does not wait until there is a writer.
+    /// The configuration with the writer alone, if it is known: without a wait until there is one.
     pub async fn look(&self, config: &Config) -> Result<Config, NoWriter> {
         self.found_within(config, Duration::ZERO).await
     }

@@ -1,7 +1,7 @@
-//! Connections that wait for a server's greeting. If they lead back to this proxy, directly or over others, each
-//! makes a client here that needs one as well, and none is greeted: so only some wait at a time. If none is greeted for a
-//! while, one of the clients that wait for a turn is refused with a mark. A proxy that is refused with its own mark knows where its
-//! connection has led.
+//! Connections that wait for a server's greeting. If they lead back to this proxy, directly or over others, each makes
+//! a client here that needs one as well, and none is greeted. So only some wait at a time. If none is greeted for a
+//! while, one of the clients that wait for a turn is refused with a mark. A proxy that is refused with its own mark
+//! knows where its connection has led.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -44,7 +44,7 @@ pub enum NoTurn {
         /// Tells this proxy's refusals from others'.
         mark: String,
     },
-    /// It would come back as a client.
+    /// The connection would come back as a client.
     #[error(
         "`backend` leads back to this proxy, directly or over other proxies: let it name the server ({mark})"
     )]
@@ -88,7 +88,7 @@ impl Greetings {
             let before = self.greeted.load(Ordering::Relaxed);
             match timeout(patience, self.turns.acquire()).await {
                 Ok(Ok(turn)) => return Ok(turn),
-                // It is slow, and no ring.
+                // Others were greeted meanwhile: the server is slow, and there is no ring.
                 Err(_) if self.greeted.load(Ordering::Relaxed) != before => {}
                 Err(_) if !self.may_scout(patience) => {}
                 Ok(Err(_)) | Err(_) => {

@@ -39,7 +39,7 @@ impl Guarantee {
         match self {
             Self::Nothing => false,
             Self::Cluster(_) => next == self,
-            // It is one of those that were listed.
+            // The next server is one of those that were listed.
             Self::Copies => true,
         }
     }

@@ -12,29 +12,29 @@ pub const PATIENCE: Duration = Duration::from_secs(2);
 /// What is known of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerState {
-    /// It was not asked yet.
+    /// The server was not asked yet.
     Unasked,
-    /// It takes writes.
+    /// The server takes writes.
     Writable {
-        /// Its identity.
+        /// Identity of the server.
         ident: String,
-        /// Its place in a cluster, which decides which servers take writes.
+        /// The server's place in a cluster, which decides which servers take writes.
         seat: Option<ClusterSeat>,
         /// So many others have each change before it is acknowledged.
         copies: usize,
     },
-    /// It answers, and takes none.
+    /// The server answers, and takes no writes.
     Closed {
         /// Why, in words that follow its name.
         why: String,
-        /// Its identity, and its place in a cluster, as far as it tells them.
+        /// Identity of the server, and its place in a cluster, as far as it tells them.
         member: Option<(String, Option<ClusterSeat>)>,
-        /// It has the others' changes, as far as it tells.
+        /// The server has the others' changes, as far as it tells.
         follows: bool,
     },
-    /// It answers, and what it says of writes does not hold for the account that asks: why.
+    /// The server answers, and what it says of writes does not hold for the account that asks: why.
     Unfit(&'static str),
-    /// It cannot be asked: why.
+    /// The server cannot be asked: why.
     Silent(String),
 }
 
@@ -54,7 +54,7 @@ impl ServerState {
         matches!(self, Self::Writable { seat: Some(_), .. } | Self::Closed { follows: true, .. })
     }
 
-    /// Its identity, if it has told it.
+    /// Identity of the server, if it has told one.
     pub fn ident(&self) -> Option<&str> {
         match self {
             Self::Writable { ident, .. } | Self::Closed { member: Some((ident, _)), .. } => {
@@ -67,7 +67,7 @@ impl ServerState {
         }
     }
 
-    /// Its place in a cluster, if it has told one.
+    /// The server's place in a cluster, if it has told one.
     pub fn seat(&self) -> Option<&ClusterSeat> {
         match self {
             Self::Writable { seat, .. } | Self::Closed { member: Some((_, seat)), .. } => {
@@ -101,18 +101,18 @@ impl fmt::Display for ServerState {
 /// What a server was heard to say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProbeAnswer {
-    /// Its state.
+    /// The state of the server.
     Said(ServerState),
     /// Nothing in time, or nothing that tells its state: why.
     Late(String),
-    /// It does not run there, as far as can be seen: why.
+    /// No server runs at the address, as far as can be seen: why.
     Gone(String),
 }
 
 /// A server's state, and since when it is not certain any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heard {
-    /// Its state.
+    /// The state of the server.
     pub state: ServerState,
     /// When it said so, on the boot clock.
     at: Duration,

@@ -28,12 +28,12 @@ impl Pairs {
         Self { known: Arc::default(), demanded }
     }
 
-    /// Both lead to one server.
+    /// `backend` and `store` of this server lead to one server.
     pub fn prove(&self, server: &ServerAddress) {
         self.known.lock().insert(server.clone(), PairState::Proven);
     }
 
-    /// They may lead to two.
+    /// `backend` and `store` of this server may lead to two servers.
     pub fn doubt(&self, server: &ServerAddress, why: String) {
         self.known.lock().insert(server.clone(), PairState::Doubted(why));
     }

@@ -55,7 +55,7 @@ impl Probe {
                     self.conn = Some(conn);
                     return answer;
                 }
-                // It may go on there, and only this connection has ended.
+                // The server may go on, and only this connection have ended.
                 Err(StoreError::Lost(_)) => {}
                 Err(e) => return refusal(&e),
             }

@@ -56,7 +56,7 @@ impl Replicas {
         none.then(|| self.situation())
     }
 
-    /// The same, once each server was asked.
+    /// Why there is no replica, if there is none and each server was asked.
     pub fn known_problem(&self) -> Option<String> {
         let unasked = |s: &ShownServer| s.state == Some(ServerState::Unasked);
         self.problem().filter(|_| !self.0.writer.shown().iter().any(unasked))

@@ -61,7 +61,7 @@ pub struct Destination {
 }
 
 impl Destination {
-    /// Its addresses.
+    /// Addresses of the server.
     pub fn address(&self) -> &ServerAddress {
         &self.writer.0.servers[self.server]
     }
@@ -116,13 +116,13 @@ impl Destination {
 /// A server as administrators are shown it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownServer {
-    /// Its addresses.
+    /// Addresses of the server.
     pub address: ServerAddress,
-    /// It is the writer.
+    /// The server is the writer.
     pub writer: bool,
-    /// It is not, and sessions may read there.
+    /// The server is not the writer, and sessions may read there.
     pub replica: bool,
-    /// What is known of it; `None` where nobody asks, since it is the only one.
+    /// What is known of the server; `None` where nobody asks, since it is the only one.
     pub state: Option<ServerState>,
 }
 
@@ -196,7 +196,7 @@ impl Writer {
         }
     }
 
-    /// The same; `None` if a server cannot be judged with the account that asks.
+    /// Waits until a writer is known; `None` if a server cannot be judged with the account that asks.
     pub(super) async fn found_or_unfit(&self) -> Option<Destination> {
         let mut news = self.0.news.subscribe();
         loop {
