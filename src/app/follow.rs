@@ -84,7 +84,7 @@ async fn follow(
             metrics.writer_changes.inc_by(changes - seen);
             seen = changes;
             for Shared { pool, secrets, .. } in shared {
-                // Its accounts may be others there.
+                // The server there may have other accounts of these names.
                 secrets.admissions().clear();
                 pool.close_left();
             }

@@ -1,9 +1,9 @@
 //! Listening sockets go from a process to the one that takes its place.
 //!
-//! The new process is started with one end of a pair of sockets as its standard input. It gets a
-//! message for each listening socket, with its purpose, says that it is ready, accepts when it
-//! is told to, and says so. Until then the old one accepts too: a socket that both have open loses
-//! no client that waits in its queue (docs/adr/0017-upgrade.md).
+//! The new process is started with one end of a pair of sockets as its standard input. On it comes a message for each
+//! listening socket, with its purpose. The new process says that it is ready, accepts when it is told to, and says so.
+//! Until then the old one accepts, too: a socket that both have open loses no client that waits in its queue
+//! (docs/adr/0017-upgrade.md).
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -28,9 +28,9 @@ const END: &[u8] = b"end";
 const READY: &[u8] = b"ready";
 /// The sockets are its own as well.
 const YOURS: &[u8] = b"yours";
-/// They are, but load balancers should send no clients: an administrator has said DRAIN.
+/// The sockets are its own as well, but load balancers should send no clients: an administrator has said DRAIN.
 const ASIDE: &[u8] = b"yours, aside";
-/// It accepts.
+/// The new process accepts.
 const SERVES: &[u8] = b"serving";
 /// Longest message: a path of a socket is shorter.
 const LONGEST: usize = 512;
@@ -116,7 +116,7 @@ impl UpgradeChannel {
         self.0.write_all(READY).await.is_ok() && self.hear().await.is_ok_and(|said| said == ASIDE)
     }
 
-    /// It accepts.
+    /// Tells the old process that this one accepts.
     pub(super) async fn serves(mut self) {
         // The other process may be gone.
         let _ = self.0.write_all(SERVES).await;

@@ -27,7 +27,7 @@ pub struct ConfigSource {
 
 /// A listener that takes new settings.
 pub(super) struct ReloadedListener {
-    /// Its cluster's name.
+    /// Name of the listener's cluster.
     cluster: Option<Arc<str>>,
     in_force: InForce,
     /// Of its clients' accounts, if they share connections.

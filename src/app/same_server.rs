@@ -32,9 +32,9 @@ const SELDOM: u32 = 5;
 pub(super) enum Compared {
     /// One server, whose connections have these ids.
     Same(ConnectionIds),
-    /// Two; with what to do.
+    /// Two servers; with what to do.
     Other(String),
-    /// They cannot be compared.
+    /// The addresses cannot be compared.
     Unknown {
         /// With what to do.
         why: String,
@@ -169,7 +169,7 @@ pub(super) async fn compare_others(
     Ok(())
 }
 
-/// The same, for one who asks once.
+/// Compares the addresses of the servers beside `writer`, for a caller that asks once.
 pub async fn others_are_whole(listed: &Config, writer: &ServerAddress) -> Result<(), StartError> {
     compare_others(listed, writer, &Pairs::default()).await
 }

@@ -35,7 +35,7 @@ impl Sockets {
         Self { inherited, all: Vec::new(), ours: Arc::new(AtomicBool::new(ours)) }
     }
 
-    /// They are this process's own now, or another's.
+    /// Notes whether the sockets are this process's own.
     pub(super) fn set_ours(&self, ours: bool) {
         self.ours.store(ours, Ordering::Relaxed);
     }
@@ -155,7 +155,7 @@ impl Sockets {
 /// has taken it over.
 pub(super) struct BoundSocket {
     listener: Option<Listener>,
-    /// Its file, and which one that was when it was bound.
+    /// The socket's file, and which one that was when it was bound.
     file: Option<(PathBuf, Option<FileId>)>,
     ours: Arc<AtomicBool>,
 }

@@ -32,7 +32,7 @@ pub enum StartError {
     Ring {
         /// `backend` or `store`.
         key: &'static str,
-        /// Its value.
+        /// Value of that setting.
         at: String,
         /// Where the proxy listens.
         listen: SocketAddr,
@@ -63,7 +63,7 @@ pub enum StartError {
         /// What is wrong, and what to do.
         problem: String,
     },
-    /// Its lock tables are locked by another session.
+    /// Another session has locked the lock tables.
     #[error(
         "the lock store {url}: another session has locked the lock tables (LOCK TABLES, ALTER TABLE, a backup): {problem}"
     )]
@@ -73,7 +73,7 @@ pub enum StartError {
         /// The server's error.
         problem: String,
     },
-    /// Its lock tables are not there.
+    /// The lock tables are not there.
     #[error("the lock store {url}: {problem}")]
     NoSchema {
         /// Where, without the password.
@@ -91,7 +91,7 @@ pub enum StartError {
         one: String,
         /// The other.
         other: String,
-        /// Their schema.
+        /// The schema that both have.
         schema: String,
     },
     /// A setting is missing.

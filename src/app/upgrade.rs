@@ -1,5 +1,5 @@
-//! A newer program takes this process's place: it is started beside, accepts on the same listening
-//! sockets when it is ready, and this process, which then stops, keeps its sessions until they end.
+//! A newer program takes this process's place. It is started beside this process, and accepts on the same listening
+//! sockets when it is ready. This process then stops accepting, and keeps its sessions until they end.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -92,14 +92,14 @@ impl Process {
         self.0.as_ref().map_or(0, Child::id)
     }
 
-    /// It lives on by itself.
+    /// Lets the process live on by itself.
     fn let_go(&mut self) {
         self.0 = None;
     }
 
-    /// It fails. How it has ended, if by itself.
+    /// Ends a process that fails. Returns how it has ended, if by itself.
     async fn failed(mut self) -> String {
-        // It may have closed its end of the line and not be gone yet.
+        // The process may have closed its end of the line and not be gone yet.
         for _ in 0..LOOKS {
             if let Some(Ok(Some(status))) = self.0.as_mut().map(Child::try_wait) {
                 return format!(
@@ -207,7 +207,7 @@ async fn start(
 }
 
 impl Successor {
-    /// It is the service from now on.
+    /// Makes the process the service from now on.
     pub(super) fn let_go(mut self) {
         let id = self.process.id();
         self.process.let_go();
