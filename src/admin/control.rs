@@ -24,13 +24,13 @@ use crate::servers::replicas::Replicas;
 /// A cluster, as administrators see it.
 #[derive(Clone)]
 pub struct ClusterView {
-    /// Its name, where there may be several.
+    /// Name of the cluster, where there may be several.
     pub name: Option<Arc<str>>,
-    /// Its settings.
+    /// Settings of the cluster.
     pub in_force: InForce,
     /// None where it only observes.
     pub engine: Option<Engine>,
-    /// Its metrics.
+    /// Metrics of the cluster.
     pub metrics: Arc<Metrics>,
     /// Whether its server can be reached.
     pub reach: Reach,

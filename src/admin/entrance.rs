@@ -67,8 +67,8 @@ struct Comer {
     door: Result<Door, ErrorReply>,
 }
 
-/// Serves until dropped, and all connections with it. It stops accepting when another process has
-/// taken this one's place.
+/// Serves until dropped, and all connections with it. The entrance stops accepting when another process has taken this
+/// one's place.
 ///
 /// Unauthenticated connections have their own limit. Beyond it the oldest login of the source with
 /// the most logins is dropped, so silent connections keep nobody out.

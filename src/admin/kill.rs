@@ -95,7 +95,7 @@ impl Control {
         let own = session.backend.id().is_some_and(|backend| backend.as_session() == conn)
             && !conn.is_made();
         if !own && let Some(member) = self.registry.session(cluster.name.as_deref(), conn) {
-            // It would go on with another connection, and may have none at this moment.
+            // Without this event, the session would go on with another connection; it may have none at this moment.
             let _ = member.events.send(SessionEvent::Stop);
             if let Some((backend, run)) = session.backend.condemn() {
                 engine.kill(backend, run).await?;
@@ -118,7 +118,7 @@ impl Control {
                 stop.abort();
                 Ok(KillResult::NotAllowed)
             }
-            // It ends here. Its locks go when the server is known to work for it no more.
+            // The session ends here. The locks go when the server is known to work for it no more.
             Err(_) if stop.await.unwrap_or(false) => Ok(KillResult::Accepted),
             Err(e) => Err(e.into()),
         }

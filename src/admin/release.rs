@@ -136,7 +136,7 @@ async fn until_free(
             Some((rvn, since)) if rvn == proxy.rvn => since,
             _ => seen.insert((proxy.rvn, Instant::now())).1,
         };
-        // It renews each heartbeat, and reads the request then.
+        // A proxy renews each heartbeat, and reads the request then.
         if since.elapsed() >= terms.heartbeat() * 3 + PAUSE * 10 {
             return Err(failed(format!(
                 "owner silent: the proxy at {} has not renewed its lease for {:.1?}; the lock is free when the lease has run out, {:?} after the last renewal, or when the proxy is back and has read the request",

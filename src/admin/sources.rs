@@ -45,7 +45,7 @@ impl ClientSource {
 pub(super) struct Sources {
     /// When each has all of its budget again.
     spent: HashMap<ClientSource, Instant>,
-    /// The same for those that have no place of their own.
+    /// When sources that have no place of their own have all of their budget again.
     rest: Instant,
     /// Those with a login that succeeded, the latest last.
     known: VecDeque<ClientSource>,

@@ -89,7 +89,7 @@ impl Control {
             ))
         })?;
         let (tell, told) = oneshot::channel();
-        // It goes on if this administrator leaves.
+        // The switchover goes on if this administrator leaves.
         tokio::spawn(watch(cluster.clone(), engine, self.registry.clone(), number, tell));
         match told.await {
             Ok(Ok(took)) => {

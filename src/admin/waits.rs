@@ -45,7 +45,7 @@ impl ClusterView {
         waits.into_iter().filter_map(|now| known(now, &seen, &queued)).collect()
     }
 
-    /// The same of a proxy that only observes: it knows what its own sessions hold.
+    /// The waits of this moment at a proxy that only observes: it knows what its own sessions hold.
     fn seen_here(&self, waits: &[WaitNow]) -> WaitsSeen {
         let all = self.seen.holds.all();
         let holder = |key: &Key| {
