@@ -127,7 +127,7 @@ async fn adopt(config: &Config, store: &StoreUrl, above: u64, yes: bool) -> Resu
     if !open(config, store, &mut conn, opening).await? {
         return Err(AdoptError::Unfit("something changed at the last moment: try again".into()));
     }
-    // It is done, even if the output is lost; the log has it, too.
+    // The epoch is open, even if the output is lost; the log has it, too.
     let _ = say(format_args!("adopted         epoch {epoch}, by {who}"));
     tracing::warn!(
         epoch,

@@ -219,7 +219,7 @@ pub(super) fn run(ask: Ask) -> ExitCode {
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AskError {
-    /// It said so, or the connection failed.
+    /// The proxy has sent an error, or the connection failed.
     #[error(transparent)]
     Failed(#[from] mysql_async::Error),
     /// Nothing in this time.
@@ -267,7 +267,7 @@ pub(super) fn told(socket: &Path, error: AskError) -> ExitCode {
 pub(super) struct AdminAnswer {
     columns: Vec<(String, bool)>,
     rows: Vec<Vec<Value>>,
-    /// Its warnings.
+    /// Warnings of the answer.
     pub(super) notes: Vec<String>,
 }
 

@@ -21,7 +21,7 @@ pub(super) fn start(config: &Config) -> Result<SetFilter, ConfigError> {
             let logs = logs.with_ansi(form == Form::Coloured).with_filter_reloading();
             let handle = logs.reload_handle();
             logs.init();
-            // It fails without logs alone.
+            // Only a process without logs makes this fail.
             Box::new(move |level| filter(level).map(|new| drop(handle.reload(new))))
         }
         LogFormat::Json => {

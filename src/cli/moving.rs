@@ -61,7 +61,7 @@ pub(super) async fn remarks(config: &Config, cluster: Option<&str>) -> Vec<Remar
 struct ServerSight {
     /// Why the server does not list its own locks, if so.
     unlisted: Option<&'static str>,
-    /// Its own locks that have no row.
+    /// The server's own locks that have no row.
     direct: Vec<UserLock>,
     /// The proxies on the lock tables.
     proxies: Vec<ProxyInfo>,

@@ -13,7 +13,7 @@ pub(super) fn print(text: impl Display) {
     }
 }
 
-/// The same with an end of line. Text from servers in it does nothing to a terminal.
+/// Prints a text and an end of line. Text from servers in it does nothing to a terminal.
 pub(super) fn print_line(text: impl Display) {
     print(lines(&text.to_string()) + "\n");
 }

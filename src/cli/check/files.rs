@@ -72,7 +72,7 @@ fn tell(standing: &Validity, whose: &str, findings: &mut Findings) {
     }
 }
 
-/// The same for a certificate whose end shuts nobody out.
+/// Warns of a certificate whose end shuts nobody out.
 pub(super) fn warn_of(standing: &Validity, whose: &str) {
     if let Some(said) = said(standing, whose) {
         Findings::warn(said);

@@ -85,7 +85,7 @@ async fn log_in(config: &Config, secrets: &LearnedSecrets, user: &GivenUser) -> 
     let OpenedAs { mut leg, .. } = login_as(greeted, &wanted).await.map_err(|e| advice(&e))?;
     let mut quit = Vec::new();
     put_frame(&mut quit, 0, &[Command::QUIT.0]);
-    // It has answered already.
+    // The server has answered already.
     let _ = leg.send_all(&quit).await;
     Ok(())
 }

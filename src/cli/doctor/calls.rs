@@ -15,16 +15,16 @@ use crate::types::Flavour;
 pub(crate) struct CallLine {
     /// Counted from 1.
     pub(crate) line: usize,
-    /// Its text, or the part of it around the name.
+    /// Text of the line, or the part of it around the name.
     pub(crate) source: String,
 }
 
 /// What a definition does with locks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum DefinitionVerdict {
-    /// It calls a lock function in these lines.
+    /// The definition calls a lock function in these lines.
     Calls(Vec<CallLine>),
-    /// It prepares statements, and has strings with the name of a lock function in these lines.
+    /// The definition prepares statements, and has strings with the name of a lock function in these lines.
     MayCall(Vec<CallLine>),
     /// Neither.
     Nothing,
