@@ -1,5 +1,5 @@
-//! Values of labels that are known in advance. Their counters start at 0, so that the first event is
-//! seen as an increase.
+//! Values of labels that are known in advance. Counters with them start at 0, so that the first event is seen as an
+//! increase.
 
 /// How a lock call ended: the label `outcome`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -84,14 +84,14 @@ impl NamedLocks {
         }
     }
 
-    /// It is held, and was not granted now.
+    /// Counts a lock that is held, and was not granted now.
     pub fn found(&self, name: &str) {
         if let Some(label) = self.label(name) {
             self.held.with_label_values(&[label.as_str()]).inc();
         }
     }
 
-    /// It is held no more, having been held so many seconds.
+    /// Counts the end of a hold that has lasted so many seconds.
     pub fn ended(&self, name: &str, kept: f64) {
         if let Some(label) = self.label(name) {
             let label = &[label.as_str()];

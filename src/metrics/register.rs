@@ -7,9 +7,8 @@ use prometheus::{
 
 pub(super) const NAMESPACE: &str = "lockstead";
 
-/// Bounds of histograms, from a loopback commit to a lock that is held for days. They lie above round
-/// numbers, since timeouts are round: waits that end with theirs are all just below a bound, and a
-/// quantile says so.
+/// Bounds of histograms in seconds, from a loopback commit to a lock that is held for days. The bounds lie above round
+/// numbers, since timeouts are round: waits that end with theirs are all just below a bound, and a quantile says so.
 pub(super) const SECONDS: [f64; 30] = [
     0.0006, 0.0012, 0.0025, 0.006, 0.012, 0.025, 0.06, 0.12, 0.25, 0.55, 1.1, 2.1, 3.2, 5.3, 10.5,
     15.5, 21.0, 31.0, 46.0, 63.0, 95.0, 125.0, 185.0, 310.0, 620.0, 930.0, 1850.0, 3700.0,
