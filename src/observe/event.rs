@@ -66,7 +66,7 @@ pub struct Made {
     pub function: Function,
     /// The lock's name as people are to see it.
     pub name: Arc<str>,
-    /// Its outcome.
+    /// Outcome of the call.
     pub outcome: Outcome,
     /// How long GET_LOCK took, where that could be measured.
     pub wait: Option<Duration>,
@@ -103,7 +103,7 @@ impl Missed {
         }
     }
 
-    /// The same as a phrase.
+    /// What could not be observed, as a phrase.
     pub fn sentence(self) -> &'static str {
         match self {
             Self::Long => "lock calls in statements longer than 64 KiB, whose names were not read",

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::report::{FORMAT, Report};
 use crate::private;
 
-/// Its name.
+/// Name of the file.
 const NAME: &str = "observed.json";
 /// Locked by the process that writes it.
 const LOCK: &str = "observed.lock";
@@ -18,7 +18,7 @@ const LONGEST: u64 = 64 << 20;
 /// Why there is no report.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// It cannot be made, read or written.
+    /// The file cannot be made, read or written.
     #[error("{path}: {source}")]
     Io {
         /// The file or directory.
@@ -32,7 +32,7 @@ pub enum FileError {
         /// The directory.
         path: String,
     },
-    /// It is not what this program writes.
+    /// The file is not what this program writes.
     #[error("{path}: {problem}")]
     Broken {
         /// The file.

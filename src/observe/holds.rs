@@ -32,7 +32,7 @@ pub type Ended<G> = (Arc<str>, Instant, G);
 #[derive(Debug)]
 pub struct Holds<G> {
     held: Vec<ObservedHold<G>>,
-    /// It may hold others than these.
+    /// The session may hold other locks than these.
     doubtful: bool,
 }
 

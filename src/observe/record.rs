@@ -133,7 +133,7 @@ impl Record {
             let lock = LockRecord { name: name.to_owned(), ..LockRecord::default() };
             self.locks.insert(name.to_owned(), lock);
         }
-        // It is there.
+        // The entry is there, or was inserted above.
         self.locks.get_mut(name).unwrap_or(&mut self.others)
     }
 

@@ -14,8 +14,8 @@ use crate::metrics::observed::Observed;
 
 /// Events that may wait to be counted.
 const WAITING: usize = 8192;
-/// How long events are left to gather after the first one: a thread that is woken for each of them costs its
-/// sessions more than all else that is done for them.
+/// How long events are left to gather after the first one. A thread that is woken for each of them costs its sessions
+/// more than all else that is done for them.
 const GATHER: Duration = Duration::from_millis(20);
 /// How often the report is written where something has changed.
 const PERIOD: Duration = Duration::from_secs(10);

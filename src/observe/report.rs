@@ -72,7 +72,7 @@ impl Outcomes {
 /// A lock.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LockRecord {
-    /// Its name.
+    /// Name of the lock.
     pub name: String,
     /// Calls, by function.
     pub calls: BTreeMap<String, Outcomes>,
@@ -96,7 +96,7 @@ impl LockRecord {
 /// A statement with lock calls, of one user, host, program and schema.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatementRecord {
-    /// Its text, with ? for literals.
+    /// Text of the statement, with ? for literals.
     pub statement: String,
     /// The account's user.
     pub user: String,
