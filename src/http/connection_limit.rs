@@ -101,7 +101,7 @@ impl CrowdPlace {
 
     /// Whether the connection must give way. The caller is woken when that changes.
     pub(super) fn gives_way(&mut self, cx: &mut Context<'_>) -> bool {
-        // It must not be polled again after its answer.
+        // A receiver must not be polled again after its answer.
         if self.told.as_mut().is_some_and(|told| Pin::new(told).poll(cx).is_ready()) {
             self.told = None;
         }
@@ -198,7 +198,7 @@ mod tests {
             let gone = places.remove(told);
             left.push(gone.seat.id);
             drop(gone);
-            // It asks at once, and stays.
+            // The newcomer asks at once, and stays.
             let newcomer = newcomer.await.expect("a place");
             newcomer.seat.asks();
             places.push(newcomer);

@@ -187,7 +187,7 @@ async fn accept(
 ) {
     loop {
         let (stream, peer) = listener.accept().await;
-        // They are not taken away, only changed.
+        // Keys are never taken away, only changed.
         let Some(tls) = keys.tls().map(TlsAcceptor::from) else { return };
         let ready = ready.clone();
         tokio::spawn(async move {
