@@ -40,18 +40,18 @@ pub enum StoreTls {
     VerifyIdentity(PathBuf),
 }
 
-/// Where the lock tables are, and with which account. Its `Debug` form hides the password.
+/// Where the lock tables are, and with which account. The `Debug` form hides the password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StoreUrl {
     /// Name or address of the server that connections go to.
     pub host: String,
-    /// Its TCP port.
+    /// TCP port of that server.
     pub port: u16,
     /// All servers that the URL names; none, if they are those of `backend`.
     pub hosts: Vec<HostPort>,
     /// Account.
     pub user: String,
-    /// Its password.
+    /// Password of the account.
     pub password: String,
     /// Schema of the lock tables: letters, digits and `_`.
     pub schema: String,
@@ -109,7 +109,7 @@ impl StoreUrl {
         })
     }
 
-    /// The same lock tables at one server.
+    /// These lock tables at one server.
     #[must_use]
     pub fn at(&self, server: &HostPort) -> Self {
         let HostPort { host, port } = server.clone();
@@ -122,7 +122,7 @@ const PORT: u16 = 3306;
 
 /// Hosts of a URL beside the first.
 enum OtherHosts {
-    /// It has not even that.
+    /// The URL has not even a first host.
     NoHost,
     /// These, as text.
     These(Vec<String>),

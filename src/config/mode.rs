@@ -7,7 +7,7 @@ pub enum Mode {
     Observe,
     /// The server grants its own locks, and a row follows each before the client gets the answer.
     Coexist,
-    /// They are rows in the lock tables.
+    /// Locks are rows in the lock tables.
     Durable,
 }
 

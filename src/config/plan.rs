@@ -31,7 +31,7 @@ pub struct Plan {
 /// Servers that share lock tables, and where their clients connect.
 #[derive(Debug, Clone)]
 pub struct ClusterPlan {
-    /// Its name, where there may be several.
+    /// Name of the cluster, where there may be several.
     pub name: Option<String>,
     /// At least one; what concerns the cluster is equal in all.
     pub listeners: Vec<Config>,
@@ -40,7 +40,7 @@ pub struct ClusterPlan {
 }
 
 impl ClusterPlan {
-    /// Its settings.
+    /// Settings of the cluster.
     pub fn config(&self) -> &Config {
         &self.listeners[0]
     }

@@ -21,9 +21,9 @@ pub enum PoolingMode {
 /// How a connection gets the state of a session that had another one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handover {
-    /// It is reset, and gets all of the state.
+    /// The connection is reset, and gets all of the state.
     Reset,
-    /// It gets what differs from the state that the last session has left on it, if that is known.
+    /// The connection gets what differs from the state that the last session has left on it, if that is known.
     Delta,
 }
 
@@ -124,8 +124,8 @@ impl Pooling {
         ))
     }
 
-    /// Gives the listeners of a cluster their mode of locks, which is the same for all, where none is given: the
-    /// default is another one if connections are shared at one of them.
+    /// Gives the listeners of a cluster their mode of locks, which is the same for all, where none is given. The
+    /// default is `durable` if connections are shared at one of them.
     pub(super) fn settle_mode(listeners: &mut [Raw]) {
         let shares = |raw: &Raw| raw.pooling.as_deref() == Some(Self::TRANSACTION);
         if listeners.iter().any(shares) {

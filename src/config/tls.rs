@@ -100,7 +100,7 @@ impl BackendMode {
 }
 
 impl BackendTls {
-    /// The same as it is for every client: `match` demands nothing, unless all clients have TLS.
+    /// What these settings demand for every client: `match` demands nothing, unless all clients have TLS.
     #[must_use]
     pub fn of_everybody(&self, clients: &ClientTls) -> Self {
         // Then the client's leg always has TLS.
@@ -115,7 +115,7 @@ impl BackendTls {
         Self { mode, ..self.clone() }
     }
 
-    /// The same, or what is demanded for the lock tables, if that is more.
+    /// These settings, or what is demanded for the lock tables, if that is more.
     #[must_use]
     pub fn or_stricter(self, store: &StoreTls) -> Self {
         Self { mode: self.mode.or_stricter(store.mode()), ..self }

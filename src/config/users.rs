@@ -1,6 +1,6 @@
 //! Accounts of clients whose passwords the configuration gives: `[[users]]`.
 //!
-//! They are read into memory that is overwritten, and are no part of the settings that are kept and shown.
+//! The passwords are read into memory that is overwritten, and are no part of the settings that are kept and shown.
 
 use std::fmt;
 use std::fs::File;

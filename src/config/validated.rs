@@ -187,7 +187,7 @@ impl Config {
         self.servers.iter().map(|server| server.backend.host.as_str())
     }
 
-    /// The same with one of its servers alone.
+    /// These settings with one of the cluster's servers alone.
     #[must_use]
     pub fn at(&self, server: &ServerAddress) -> Self {
         let store = self.store.as_ref().map(|store| store.at(&server.store));
