@@ -1,8 +1,8 @@
 //! Lockstead: a MySQL proxy that turns `GET_LOCK()` into durable rows.
 //!
-//! Modules are on floors; a module imports only from floors below its own (`tests/tidy.rs`
-//! checks it): words, pure cores, reading SQL and settings, IO, the two services, the client
-//! side, windows, the application, the command line. ARCHITECTURE.md is the map.
+//! Modules are on floors, and a module imports only from floors below its own (`tests/tidy.rs` checks it). The floors
+//! are words, pure cores, reading SQL and settings, IO, the two services, the client side, windows, the application,
+//! the command line. ARCHITECTURE.md is the map.
 
 #![deny(clippy::expect_used, clippy::panic)]
 

@@ -34,7 +34,7 @@ pub enum Mutant {
     TrustRows,
     /// A claim by the server's own lock is not proven.
     ClaimWithoutProof,
-    /// Its proof is judged before the statement has the row, not when it has it.
+    /// The proof of a claim is judged before the statement has the row, not when it has it.
     ProofBeforeRow,
     /// A release written later frees the row whatever its token.
     ReleaseWithoutGuard,
@@ -113,8 +113,8 @@ pub fn fail_at(command: &[u8]) {
     assert!(!on(Mutant::Fault) || !command.ends_with(b"DO 'fault'"), "a fault");
 }
 
-/// Whether sessions that share server connections give theirs away whenever they may, each time with a stranger's
-/// state on it: tests ask for it (`serve --test-shuffle`), and no release does it.
+/// Whether sessions that share server connections give theirs away whenever they may, each time with a stranger's state
+/// on it. Only tests ask for that (`serve --test-shuffle`), no release does.
 pub fn shuffles() -> bool {
     cfg!(debug_assertions) && SHUFFLES.load(Ordering::Relaxed)
 }

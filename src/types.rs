@@ -57,7 +57,7 @@ impl ProxyId {
         Self(rand::random_range(1..=u64::MAX >> 1))
     }
 
-    /// The same, whose slot none of `others` has, unless they have all.
+    /// A fresh random incarnation whose slot none of `others` has, unless they have all.
     pub fn random_beside(others: impl IntoIterator<Item = Self>) -> Self {
         let mut free: Vec<bool> = vec![true; usize::from(SLOTS)];
         for other in others {
@@ -74,7 +74,7 @@ impl ProxyId {
         }
     }
 
-    /// Its part in the ids of sessions that it makes: 10 bits.
+    /// The incarnation's part in the ids of sessions that it makes: 10 bits.
     pub fn slot(self) -> u16 {
         u16::try_from(self.0 % u64::from(SLOTS)).unwrap_or_default()
     }
