@@ -108,7 +108,7 @@ pub fn or<T>(mutant: Mutant, rule: T, without: T) -> T {
 /// A fault of the program, if this statement asks for it and tests want one.
 ///
 /// # Panics
-/// Then.
+/// If the statement asks for a fault, and tests want one.
 pub fn fail_at(command: &[u8]) {
     assert!(!on(Mutant::Fault) || !command.ends_with(b"DO 'fault'"), "a fault");
 }

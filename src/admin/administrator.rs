@@ -2,7 +2,7 @@
 
 use super::accounts::AdminRole;
 
-/// Who gives commands on a connection.
+/// The user who gives commands on a connection.
 #[derive(Debug, Clone)]
 pub(super) struct Administrator {
     /// For the audit log.

@@ -33,7 +33,7 @@ pub(super) struct ServerLock {
 }
 
 impl Control {
-    /// Those of a cluster whose names match a LIKE pattern, without those that have a row by now.
+    /// The server's own locks of a cluster whose names match a LIKE pattern, without those that have a row by now.
     pub(super) fn server_locks(
         &self,
         cluster: &ClusterView,

@@ -43,13 +43,13 @@ impl ClientSource {
 /// The budgets of all sources.
 #[derive(Debug)]
 pub(super) struct Sources {
-    /// When each has all of its budget again.
+    /// When each source has all of its budget again.
     spent: HashMap<ClientSource, Instant>,
     /// When sources that have no place of their own have all of their budget again.
     rest: Instant,
-    /// Those with a login that succeeded, the latest last.
+    /// Sources with a login that succeeded, the latest last.
     known: VecDeque<ClientSource>,
-    /// When each may end as many of its own logins as at first.
+    /// When each source may end as many of its own logins as at first.
     turns: HashMap<ClientSource, Instant>,
 }
 

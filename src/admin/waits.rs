@@ -1,4 +1,4 @@
-//! Who waits for a lock, and who has it: the same in every mode, as far as it is known there.
+//! Waits for locks and their holders: alike in every mode, as far as they are known there.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -185,7 +185,7 @@ impl RunningCluster {
         self.listeners.iter().map(|(context, _)| context)
     }
 
-    /// Those of each listener.
+    /// The bound sockets of each listener.
     pub(super) fn take_sockets(&mut self) -> impl Iterator<Item = Vec<BoundSocket>> {
         self.listeners.iter_mut().map(|(_, sockets)| std::mem::take(sockets))
     }

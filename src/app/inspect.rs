@@ -210,9 +210,9 @@ fn closed(tls_only: bool, config: &Config) -> Option<String> {
 /// Which others have what a server acknowledges.
 #[derive(Debug, Default)]
 struct Copies {
-    /// All of its cluster.
+    /// All servers of its cluster have it.
     in_cluster: bool,
-    /// So many, by semi-synchronous replication.
+    /// Number of other servers that have it, by semi-synchronous replication.
     semi_sync: usize,
 }
 

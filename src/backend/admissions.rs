@@ -56,7 +56,7 @@ pub struct Round(u64);
 /// A login that the server has accepted, with the password that is known of its account.
 #[derive(Debug)]
 pub struct JudgedLogin {
-    /// Which.
+    /// What the login has in common with those like it.
     pub shape: LoginShape,
     /// The plugin that it was proved by.
     pub plugin: Vec<u8>,

@@ -37,12 +37,12 @@ const FAST_IS_DONE: &[u8] = &[MORE, 3];
 
 /// What a connection is opened with.
 pub struct OpenAs<'a> {
-    /// Who, and what it can do. Compression is asked for with the capabilities, and is the caller's to
-    /// begin.
+    /// The account, and what the connection can do. Compression is asked for with the capabilities, and is the caller's
+    /// to begin.
     pub login: AccountLogin<'a>,
     /// What is known of the account.
     pub secrets: &'a LearnedSecrets,
-    /// Which of it is used.
+    /// The secret that is used.
     pub source: SecretSource,
     /// Encrypts the connection; `None`: it stays in clear. There a password goes to the server under
     /// the key that the peer shows, as a client's does: with a client that uses TLS, use it too.

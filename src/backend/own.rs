@@ -1,10 +1,9 @@
 //! The proxy's own logins on connections to its clients' server. Such a login ends a connection that no client needs,
 //! so that it does not count as an error there, and shows whether clients can log in.
 //!
-//! Such a connection is protected as the sessions' are, and as the connections to the lock tables
-//! are where that is more. A peer that is not proved to be the server learns neither an account's
-//! name nor anything that was computed from a password. No password leaves by a connection without TLS, under
-//! a key of the peer's neither.
+//! The connection of such a login is protected as the sessions' are, and as the connections to the lock tables are
+//! where that is more. A peer that is not proved to be the server learns neither an account's name nor anything that
+//! was computed from a password. No password leaves by a connection without TLS, not even under a key of the peer's.
 
 use std::io;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Which of the secrets that are known of an account opens its next connection, and what the server says to that.
 //!
-//! That is what a client has proved last. A password that the configuration gives is proved as all others are, by a
-//! client; but where it was changed while sessions were open, it is tried, once.
+//! The next connection is opened with what a client has proved last. A password that the configuration gives is proved
+//! as all others are, by a client. Where it was changed while sessions were open, it is tried, once.
 
 use std::io;
 

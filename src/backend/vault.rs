@@ -39,7 +39,7 @@ enum KnownHash {
     Neither,
     /// What the server keeps: it recognises a client, and opens nothing.
     Verifier,
-    /// Also the hash that it is made of.
+    /// The verifier and the hash that it is made of, which opens connections.
     Both,
 }
 

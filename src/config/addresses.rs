@@ -36,7 +36,7 @@ pub enum StoreTls {
     Required,
     /// The server's certificate is signed by this CA.
     VerifyCa(PathBuf),
-    /// And it is for this host.
+    /// The server's certificate is signed by this CA, and is for this host.
     VerifyIdentity(PathBuf),
 }
 

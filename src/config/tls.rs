@@ -21,11 +21,11 @@ pub enum Offer {
 /// Whether clients are asked for a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientCertificate {
-    /// No.
+    /// Clients are not asked.
     Off,
-    /// Those that have none get in.
+    /// Clients without a certificate get in.
     Request,
-    /// Those that have none do not.
+    /// Clients without a certificate are refused.
     Require,
 }
 

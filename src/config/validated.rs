@@ -42,9 +42,9 @@ pub enum OnStoreError {
 /// Which commits of sessions that hold locks are proved to come before the locks pass on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FencedCommit {
-    /// Those that a statement asks for, such as COMMIT.
+    /// Commits that a statement asks for, such as COMMIT.
     Explicit,
-    /// Those of single writes, too.
+    /// Also the commits of single writes with autocommit.
     All,
     /// None.
     Off,

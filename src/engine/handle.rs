@@ -241,7 +241,7 @@ impl Engine {
         self.queries.known.is_silent()
     }
 
-    /// Whom sessions wait for; nothing while the lock tables do not answer.
+    /// Holders that sessions wait for; nothing while the lock tables do not answer.
     pub async fn waits_seen(&self, asked: WaitsAsked) -> Option<WaitsSeen> {
         if self.misses_answers() {
             return None;

@@ -64,7 +64,7 @@ impl FindSessions {
         Self(Arc::new(find))
     }
 
-    /// Those of them that there are.
+    /// Events of the sessions of these connections, as far as there are any.
     pub(super) fn find(&self, connections: &HashSet<BackendId>) -> HashMap<BackendId, EventSender> {
         (self.0)(connections)
     }
@@ -222,7 +222,7 @@ pub(super) enum EngineRequest {
 #[derive(Debug, Default)]
 pub(super) struct HeldNow {
     pub(super) locks: Vec<(Key, u64)>,
-    /// Those that the server holds, too.
+    /// The locks that the server holds, too.
     pub(super) native: Vec<NativeHold>,
     /// Greatest token known.
     pub(super) last_token: u64,

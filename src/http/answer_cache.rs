@@ -44,7 +44,7 @@ impl Answers {
         Self { control, status, last }
     }
 
-    /// That of this second; `None`: nothing has that name.
+    /// The answer of this second; `None`: nothing has that name.
     pub(super) async fn json(&self, name: &str) -> Option<ReadAnswer> {
         let last = self.last.get(name)?;
         // A request that comes while one is made waits for it.

@@ -25,7 +25,7 @@ pub(super) struct Crowd {
 struct Members {
     last: u64,
     all: HashMap<u64, CrowdMember>,
-    /// Those that may give way: without a whole request first, then answered ones; the oldest first.
+    /// Connections that may give way: first those without a whole request, then answered ones; the oldest first.
     idle: BTreeMap<IdleSince, u64>,
 }
 

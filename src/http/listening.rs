@@ -31,8 +31,8 @@ const CONNECTIONS: usize = 256;
 /// A connection is ended when the answer to a request is not begun so long after the request's first byte,
 /// however slowly the rest comes.
 const REQUEST: Duration = Duration::from_secs(10);
-/// And when the next request is not begun so long after the answer's first byte: time to take the answer
-/// and to be silent.
+/// A connection is ended when the next request is not begun so long after the answer's first byte: time to take the
+/// answer and to be silent.
 const ANSWER: Duration = Duration::from_secs(30);
 
 /// A connection that counts, and that ends in time.

@@ -29,7 +29,7 @@ impl PageStatus {
         Self { control, rates }
     }
 
-    /// That of this moment.
+    /// The status of this moment.
     pub(super) async fn json(&self) -> Value {
         let (mut locks, locks_failed) = told(self.control.locks(None).await);
         let (proxies, proxies_failed) = told(self.control.proxies().await);

@@ -29,7 +29,7 @@ pub enum Release {
     NotMine,
     /// Still held, one acquisition less.
     Counted,
-    /// That was the last: the store must release this token.
+    /// The last acquisition was released: the store must release this token.
     Last(u64),
     /// Only the server knows whether that was the last.
     Uncounted,

@@ -10,7 +10,7 @@ use super::observed;
 use super::table::Metrics;
 
 impl Metrics {
-    /// Those of all clusters in Prometheus' text format.
+    /// The metrics of all clusters in Prometheus' text format.
     pub fn render<'a>(clusters: impl Iterator<Item = &'a Self>) -> String {
         let mut all: BTreeMap<String, MetricFamily> = BTreeMap::new();
         for family in clusters.flat_map(Self::gather) {

@@ -138,11 +138,11 @@ pub enum LegTls {
 /// On whose behalf a leg to the server is encrypted.
 #[derive(Debug, Clone, Copy)]
 pub enum Behalf<'a> {
-    /// The proxy's own.
+    /// On the proxy's own behalf.
     Nobody,
-    /// That of a client that logs in.
+    /// On behalf of a client that logs in.
     Client(&'a Tls),
-    /// That of a session whose client has logged in before.
+    /// On behalf of a session whose client has logged in before.
     Session(&'a LegTls),
 }
 

@@ -19,7 +19,7 @@ const WAITING: usize = 8192;
 const GATHER: Duration = Duration::from_millis(20);
 /// How often the report is written where something has changed.
 const PERIOD: Duration = Duration::from_secs(10);
-/// And where nothing has: it says for how long there was nothing.
+/// How often the report is written where nothing has changed: it says for how long there was nothing.
 const IDLE: Duration = Duration::from_mins(5);
 
 /// Where sessions send their observations; cheap to clone.

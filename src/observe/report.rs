@@ -134,7 +134,7 @@ pub struct Report {
     pub locks: Vec<LockRecord>,
     /// Counts for names beyond the limit.
     pub other_locks: LockRecord,
-    /// Those that would not be covered first, then by count.
+    /// Statements that would not be covered first, then by count.
     pub statements: Vec<StatementRecord>,
     /// Runs of statements beyond the most that are kept, by verdict.
     pub other_statements: BTreeMap<String, u64>,

@@ -253,7 +253,7 @@ mod tests {
             let client = frames(&[&[b"\x02\x01".as_slice(), FIRST, SECOND][..], &rest].concat());
             assert_eq!(fed(|| amend(true), &server), client);
             assert_eq!(fed(|| amend(false), &server), server);
-            // Those that come are not sent twice.
+            // Definitions that the server sends are not sent twice.
             let sent: [&[u8]; 3] = [b"\x02\x01", DEFINITION, DEFINITION];
             assert_eq!(fed(|| amend(true), &frames(&[&sent[..], &rest].concat())), client);
         }

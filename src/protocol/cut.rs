@@ -65,11 +65,11 @@ pub struct PreparedStatement {
 /// A result, as ROW_COUNT() and FOUND_ROWS() remember it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LastResult {
-    /// So many rows were sent.
+    /// This number of rows was sent.
     Rows(u64),
     /// Rows were changed.
     Changed {
-        /// So many, as the client is told.
+        /// Number of changed rows, as the client is told.
         rows: u64,
         /// The first number in the text about it.
         told: Option<u64>,

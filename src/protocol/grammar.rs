@@ -55,7 +55,7 @@ enum Expected {
     Nothing,
     /// The first packet of a result.
     First,
-    /// So many column definitions; then perhaps an EOF; then rows.
+    /// This number of column definitions; then perhaps an EOF; then rows.
     Columns(u64),
     /// The EOF between columns and rows.
     ColumnsEof,

@@ -112,7 +112,7 @@ impl Execute {
             raw.push(start..r.position());
         }
         let mut attributes = Vec::new();
-        // Those that were bound with their names.
+        // Attributes were bound with their names, after the parameters.
         for (i, name) in names.into_iter().enumerate().skip(params) {
             let kind = *types.get(i)?;
             let start = r.position();
@@ -334,7 +334,7 @@ fn moment(date: bool, bytes: &[u8]) -> Option<String> {
 /// How far a value goes on after its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// So many bytes more.
+    /// The value goes on for this number of bytes.
     Known(u64),
     /// More of the first bytes tell.
     NeedsMore,

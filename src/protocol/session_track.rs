@@ -286,7 +286,7 @@ impl Block<'_> {
             // The value has no length of its own: that of the block is its length.
             STATE if self.data == b"1" => changes.push(SessionChange::Something),
             CHARACTERISTICS => {
-                // So is the text.
+                // The length of the text is that of the block, too.
                 let text = r.lenenc_bytes()?.iter().copied().filter(|byte| *byte != 0);
                 changes.push(SessionChange::Characteristics(text.collect()));
             }

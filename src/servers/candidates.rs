@@ -12,7 +12,7 @@ type ReadFn = dyn Fn() -> Vec<ServerAddress> + Send + Sync;
 pub struct Candidates(Arc<ReadFn>);
 
 impl Candidates {
-    /// Those that `read` tells each time.
+    /// The servers that `read` tells each time.
     pub fn new(read: impl Fn() -> Vec<ServerAddress> + Send + Sync + 'static) -> Self {
         Self(Arc::new(read))
     }
@@ -22,7 +22,7 @@ impl Candidates {
         (self.0)()
     }
 
-    /// Those beside the writer.
+    /// The candidates beside the writer.
     pub fn beside(&self, writer: &ServerAddress) -> Vec<ServerAddress> {
         self.all().into_iter().filter(|server| server != writer).collect()
     }

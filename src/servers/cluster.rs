@@ -8,7 +8,7 @@ use crate::store::writability::Membership;
 pub struct ClusterSeat {
     /// Name of the group, or of the cluster's state.
     pub cluster: String,
-    /// Whom it sees.
+    /// The members that it sees.
     pub view: View,
     /// The server that its lock tables name; `None` if it was not asked, or has no such tables.
     pub named: Option<Reigning>,

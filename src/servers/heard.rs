@@ -20,7 +20,7 @@ pub enum ServerState {
         ident: String,
         /// The server's place in a cluster, which decides which servers take writes.
         seat: Option<ClusterSeat>,
-        /// So many others have each change before it is acknowledged.
+        /// Number of other servers that have each change before it is acknowledged.
         copies: usize,
     },
     /// The server answers, and takes no writes.

@@ -34,9 +34,9 @@ pub struct LockInfo {
 pub enum LockFilter {
     /// All.
     All,
-    /// Those whose names match a LIKE pattern.
+    /// Locks whose names match a LIKE pattern.
     Like(String),
-    /// Those of this name: one, as a rule.
+    /// Locks of this name: one, as a rule.
     Named(String),
 }
 

@@ -9,7 +9,7 @@ use crate::types::ProxyId;
 /// A lock that an administrator wants released.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReleaseRequest {
-    /// Which.
+    /// Key of the lock.
     pub key: Key,
     /// The grant's token.
     pub token: u64,

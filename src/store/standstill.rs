@@ -47,7 +47,7 @@ impl StoreConnection {
         })
     }
 
-    /// Who holds the global read lock, as far as this account can see it: the connection's id.
+    /// The connection that holds the global read lock, as far as this account can see it.
     pub async fn read_lock_holder(&mut self) -> Result<Option<u64>, StoreError> {
         let sql = match self.flavour() {
             Flavour::MySql => {

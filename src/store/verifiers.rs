@@ -18,7 +18,7 @@ pub struct AccountVerifier {
 }
 
 impl StoreConnection {
-    /// Those of all accounts with mysql_native_password; none of MySQL, which does not show them.
+    /// Verifiers of all accounts with mysql_native_password; none of MySQL, which does not show them.
     pub async fn account_verifiers(&mut self) -> Result<Vec<AccountVerifier>, StoreError> {
         if self.flavour() == Flavour::MySql {
             return Ok(Vec::new());

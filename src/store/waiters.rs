@@ -1,4 +1,4 @@
-//! Whom sessions wait for: by the rows of locks, and by the server's own word.
+//! The holders that sessions wait for: by the rows of locks, and by the server's own word.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,7 @@ const MYSQL: &str = "SELECT t.processlist_id,CAST(m.object_name AS BINARY) \
 const MARIADB: &str =
     "SELECT id,NULL FROM information_schema.processlist WHERE state='User lock' AND id";
 
-/// Who has a lock.
+/// The holder of a lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockHolder {
     /// The holder's connection.
@@ -46,7 +46,7 @@ pub struct WaitsAsked {
 /// What the server knows of waits.
 #[derive(Debug, Clone, Default)]
 pub struct WaitsSeen {
-    /// Who has the locks that are held.
+    /// The holders of locks that are held.
     pub holders: HashMap<Key, LockHolder>,
     /// The connections that wait for one of the server's own locks, with its name where the server tells it.
     pub waiting: HashMap<BackendId, Option<Name>>,
@@ -108,8 +108,8 @@ impl StoreConnection {
         Ok(waiting)
     }
 
-    /// Who holds these locks by the server's word, which is right where a row says otherwise. A lock that nobody has there
-    /// may still have a row, of a session at a proxy in mode durable.
+    /// Finds the holders of these locks by the server's word, which is right where a row says otherwise. A lock that no
+    /// connection has there may still have a row, of a session at a proxy in mode durable.
     async fn hold_natively(
         &mut self,
         wanted: &[Key],

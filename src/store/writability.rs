@@ -13,8 +13,8 @@ pub struct Writability {
     pub read_only: bool,
     /// The server's place in a cluster.
     pub membership: Membership,
-    /// So many other servers have each change before it is acknowledged, by semi-synchronous replication that waits for them
-    /// whatever it takes.
+    /// Number of other servers that have each change before it is acknowledged, by semi-synchronous replication that
+    /// waits for them whatever it takes.
     pub copies: usize,
 }
 

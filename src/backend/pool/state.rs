@@ -112,7 +112,7 @@ impl PoolState {
         backend.opened() < self.retired_before
     }
 
-    /// So many free connections, those that were used longest ago, to be closed.
+    /// Takes at most `count` free connections, those that were used longest ago, to be closed.
     pub(super) fn evict(&mut self, count: usize) -> Vec<DetachedBackend> {
         self.free.drain(..count.min(self.free.len())).collect()
     }

@@ -14,14 +14,14 @@ use crate::private;
 
 const DATES: &str = "certificates";
 
-/// Those that the windows over HTTP show.
+/// Checks the certificate that the windows over HTTP show.
 pub(super) fn pages(config: &Config, findings: &mut Findings) {
     if let Some(pair) = config.http.as_ref().and_then(|http| http.tls.as_ref()) {
         shown("http_tls_cert", &pair.cert, findings);
     }
 }
 
-/// Those of one listener's clients, and of its server.
+/// Checks the certificates for one listener's clients, and for its server.
 pub(super) fn certificates(config: &Config, findings: &mut Findings) {
     if let Some(pair) = &config.tls.pair {
         shown("tls_cert", &pair.cert, findings);

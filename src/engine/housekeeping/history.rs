@@ -19,7 +19,7 @@ const PAGE: usize = 200;
 const RETRY: Duration = Duration::from_secs(1);
 /// Old rows are deleted when so many were written.
 const TRIM: usize = 10_000;
-/// So many at a time: more than are written meanwhile.
+/// Rows that are deleted at a time: more than are written meanwhile.
 const DELETED: u64 = 2000;
 
 /// Writes as long as the process lives.

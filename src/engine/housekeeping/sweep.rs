@@ -71,7 +71,7 @@ struct Sweeper {
     lines: Seldom,
     /// Locks without a row that were seen last time. A lock that was taken just now may have no row yet.
     strangers: HashSet<UserLock>,
-    /// Those of them that were seen twice.
+    /// Locks without a row that were seen twice.
     direct: HashSet<UserLock>,
     complaint: Complaint,
     /// Turns until the next list.

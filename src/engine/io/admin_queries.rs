@@ -39,7 +39,7 @@ pub(in crate::engine) enum AdminQuery {
     Kill(BackendId, Option<i64>, QueryReply<KillResult>),
     /// Asks the holder's proxy to release a grant; the text names the administrator.
     Release(GrantId, String, QueryReply<()>),
-    /// Whom sessions wait for.
+    /// Asks for the holders that sessions wait for.
     Waits(WaitsAsked, QueryReply<WaitsSeen>),
     /// Asks for the state of a grant.
     Status(GrantId, QueryReply<ReleaseStatus>),

@@ -164,7 +164,7 @@ impl Gatekeeper {
             GateRequest::Check(gate, reply) if self.closed.contains(&gate) => {
                 work.check.push((gate, reply));
             }
-            // Those of a lost connection are open; a dropped reply says so.
+            // Gates of a lost connection are open; a dropped reply says so.
             GateRequest::Open(_) | GateRequest::Check(..) => {}
         }
     }

@@ -14,7 +14,7 @@ pub(in crate::engine) const PATIENCE: Duration = Duration::from_secs(2);
 const REFRESH: Duration = Duration::from_secs(10);
 /// Between two reads without a question, while the lock tables do not answer.
 const AGAIN: Duration = Duration::from_secs(1);
-/// Such a read takes no more than this share of the time.
+/// Reads without a question take at most one part in this many of the time.
 const SHARE: u32 = 200;
 
 /// Rows; if they are old, their age and the reason.

@@ -46,7 +46,7 @@ pub struct DirectLock {
     pub name: Name,
     /// user@host, if the server tells it.
     pub owner: Option<String>,
-    /// That of the server, which compares names.
+    /// The kind of server, which compares names.
     pub flavour: Flavour,
 }
 

@@ -15,7 +15,7 @@ use crate::store::statement::Others;
 #[derive(Debug)]
 pub(in crate::engine) struct Lookup {
     pub(in crate::engine) keys: Vec<Key>,
-    /// Those of them that are waited for.
+    /// The keys among them that are waited for.
     pub(in crate::engine) probed: Vec<Key>,
     pub(in crate::engine) others: Arc<Others>,
 }

@@ -91,7 +91,7 @@ impl HolderDoubts {
         self.list.extract_if(.., |doubt| is_over(doubt)).collect()
     }
 
-    /// Those that asked the holder of a key wait for its release instead.
+    /// Doubts that asked the holder of a key wait for its release instead.
     pub(super) fn wait_for_release(&mut self, key: &Key) {
         for doubt in self.list.iter_mut().filter(|d| d.key == *key && d.question.is_some()) {
             doubt.question = None;

@@ -29,7 +29,7 @@ pub(super) struct Looks {
     next: LooksByKey,
     /// The keys of `next`, in the order in which their turn comes.
     order: VecDeque<Key>,
-    /// Those of the read at the store: a session that asks later must not get an answer from before.
+    /// Looks of the read at the store: a session that asks later must not get an answer from before.
     under_way: LooksByKey,
 }
 

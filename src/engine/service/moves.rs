@@ -161,7 +161,7 @@ mod tests {
         });
     }
 
-    /// Such a grant is in no list of what was held: the new primary may never have got it.
+    /// A grant of the former epoch is in no list of what was held: the new primary may never have got it.
     #[test]
     fn a_grant_of_the_former_epoch_is_told_to_nobody() {
         on_engine_thread(async {

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 pub(in crate::engine) struct EngineWake {
     /// Requests that may wait, and have come since the engine read its channel.
     come: AtomicUsize,
-    /// So many wake the engine; 1: it waits at the channel itself.
+    /// Number of requests that wake the engine; 1: it waits at the channel itself.
     needed: AtomicUsize,
     bell: Notify,
 }
@@ -50,7 +50,7 @@ impl EngineWake {
         self.come.store(0, Ordering::Relaxed);
     }
 
-    /// So many requests more let a batch go out. Then the engine must check whether its channel is empty.
+    /// Sets how many more requests let a batch go out. Then the engine must check whether its channel is empty.
     pub(in crate::engine) fn needs(&self, requests: usize) {
         self.needed.store(requests, Ordering::Relaxed);
         fence(Ordering::SeqCst);

@@ -52,7 +52,7 @@ struct Ring {
     past: VecDeque<PastHold>,
     /// How many there have been so far.
     next: u64,
-    /// So many of them need not be written any more.
+    /// How many of them need not be written any more.
     written: u64,
 }
 
@@ -60,7 +60,7 @@ struct Ring {
 #[derive(Debug)]
 pub(in crate::engine) struct Unwritten {
     pub(in crate::engine) holds: Vec<PastHold>,
-    /// So many more were forgotten.
+    /// How many more were forgotten.
     pub(in crate::engine) lost: u64,
     /// How many there have been, up to the last of these.
     pub(in crate::engine) next: u64,
@@ -71,7 +71,7 @@ const SOON: Duration = Duration::from_secs(1);
 /// How often the end of writing is looked for.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Those of a cluster's sessions at this proxy.
+/// The past holds of a cluster's sessions at this proxy.
 pub struct History {
     proxy: Arc<str>,
     limits: Box<dyn Fn() -> HistoryLimits + Send + Sync>,

@@ -71,7 +71,7 @@ pub(crate) async fn settle_rows(
     count(
         cx,
         match &row {
-            // Also where the response does not tell: DO.
+            // A kept row also answers where the response does not tell: DO.
             Row::Kept if claims => Some(CallOutcome::One),
             Row::Unproven if granted => Some(CallOutcome::Ended),
             Row::Kept | Row::Unproven => None,

@@ -42,7 +42,7 @@ pub(crate) struct Kill {
     query: bool,
 }
 
-/// Whom a KILL names.
+/// The session that a KILL names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum KillTarget {
     /// By a number, which stands there.
@@ -254,7 +254,8 @@ fn find(cx: &CallContext<'_>, id: ConnectionId) -> Option<FoundSession> {
     cx.context.registry.session(cx.context.cluster.as_deref(), id)
 }
 
-/// Who may is known before anything is done to the session.
+/// Ends a session, or its statement. The rights of the session that asks are known before anything is done to the other
+/// one.
 async fn carry_out(cx: &mut CallContext<'_>, sent: &SentKill<'_>) -> Result<(), CloseReason> {
     let own = sent.victim();
     let Some(victim) = find(cx, own) else {

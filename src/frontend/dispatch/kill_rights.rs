@@ -43,7 +43,7 @@ pub(super) enum KillRights {
 struct Power {
     /// To end sessions of others.
     others: bool,
-    /// Also those of accounts with SYSTEM_USER.
+    /// To end sessions of accounts with SYSTEM_USER, too.
     system_users: bool,
 }
 

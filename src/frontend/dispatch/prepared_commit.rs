@@ -21,7 +21,7 @@ pub(crate) async fn prepare_commit(
     packet: &[u8],
 ) -> Result<bool, CloseReason> {
     let text = packet.get(HEADER + 1..).unwrap_or_default();
-    // Those are more than that.
+    // A text with lock calls, or with the connection's id, needs more than this.
     let more = mentions(text) || cx.server.pooled().is_shared() && names_connection(text);
     let noted = noted_of(&cx.context.config, text, cx.dialect()).filter(|_| !more);
     let Some(noted) = noted else { return Ok(false) };

@@ -32,7 +32,7 @@ const PROGRAM: [&[u8]; 2] = [b"program_name", b"_client_name"];
 const AMBIGUOUS: &str = "<text that reads differently in many SQL modes>";
 const UNREAD: &str = "<text after long query attributes>";
 
-/// Who logs in, for the observer.
+/// The user of a login, for the observer.
 pub(crate) fn user_of_login(login: &Login<'_>, peer: Peer) -> StatementUser {
     who(login.user, login.database, peer, |key| login.attribute(key))
 }

@@ -25,7 +25,7 @@ use crate::store::identity::ident_expression;
 /// How long the client of a RELEASE_LOCK waits for its row.
 const RELEASED: Duration = Duration::from_secs(1);
 
-/// Who holds a lock.
+/// The holder of a lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Holder {
     /// Nobody.

@@ -100,7 +100,7 @@ pub(crate) struct LockOwner {
     events_in: EventSender,
     events: mpsc::UnboundedReceiver<SessionEvent>,
     draining: bool,
-    /// Who wants to know whether the client is there: answered when it was heard.
+    /// The question whether the client is there, to be answered when the client was heard.
     sought: Option<u64>,
     /// Why the session ends, when it does.
     ending: &'static str,

@@ -1,7 +1,7 @@
 //! A wait as the server sees it: the session's server runs the client's statement, waiting at a gate
 //! in place of the lock. So its process list shows the wait, and KILL QUERY and time limits end it.
 //!
-//! That the gate opened means nothing: what the engine says decides.
+//! An open gate means nothing by itself: what the engine says decides.
 
 use std::time::Duration;
 

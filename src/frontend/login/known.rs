@@ -186,7 +186,7 @@ impl OwnGreeting {
             let ends = secure || Scheme::of_plugin(login.plugin) == Some(Scheme::Native);
             return known().filter(|_| ends).or_else(|| without_answer(answer));
         }
-        // Such an old client cannot be asked again.
+        // A client without CLIENT_PLUGIN_AUTH cannot be asked again.
         let mut passed = known();
         if passed.is_none() {
             secrets.verifier_reads().again().await;

@@ -7,7 +7,7 @@ use crate::backend::proven::{Proven, ShownAnswer};
 use crate::protocol::auth::{self, Method};
 use crate::protocol::recover::{Scheme, is_none};
 
-/// Who learns from a login, and whose it is.
+/// What the proxy may learn from a login, and of which account.
 #[derive(Clone, Copy)]
 pub struct Learning<'a> {
     /// What is known so far.
@@ -36,7 +36,7 @@ impl<'a> Lesson<'a> {
         Self { learning, ..Self::default() }
     }
 
-    /// Who learns from it.
+    /// What the proxy may learn from the login; `None`: nothing.
     pub(super) fn learning(&self) -> Option<Learning<'a>> {
         self.learning
     }

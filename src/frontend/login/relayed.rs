@@ -67,7 +67,7 @@ pub struct Authenticated {
     pub ok: Vec<u8>,
 }
 
-/// Who has judged a login.
+/// The judge of a login.
 #[derive(Debug)]
 pub enum LoginStanding {
     /// The server, on this connection. `judged`: others like it may be let in by that.

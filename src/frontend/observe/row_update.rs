@@ -33,7 +33,7 @@ pub(crate) struct UntoldStatement {
     pub calls: bool,
 }
 
-/// Such a statement, if it is one.
+/// A statement that may have taken a lock whose name only the server knows, if it is one.
 pub(crate) type UnknownLocks = Option<UntoldStatement>;
 
 /// What the response to a run of a statement means. `names`: the locks that its calls name, as far as the

@@ -213,7 +213,7 @@ mod tests {
             let took = best(|| read(&text).0);
             assert!(took < MOST * usual, "{start}: {took:?}, a plain text {usual:?}");
         }
-        // Those that are shorter are read, and long ones in which nothing is called.
+        // Shorter texts are read, and long ones in which nothing is called.
         for text in many_readings(768) {
             assert!(read(&text).1.is_ok(), "{}", text.escape_ascii());
         }

@@ -78,7 +78,7 @@ fn named_like(native: &Reply) -> Vec<Column> {
 /// The response to a PREPARE with other names of its columns.
 fn with_names(reply: &Reply, columns: &[Column]) -> Vec<u8> {
     let is_definition = |frame: &&[u8]| column::is_definition(&frame[HEADER..]);
-    // Those of the parameters come first.
+    // Definitions of the parameters come first.
     let parameters =
         reply.frames().skip(1).filter(is_definition).count().saturating_sub(columns.len());
     let mut out = Vec::with_capacity(reply.bytes.len());

@@ -104,13 +104,13 @@ pub struct Entry {
 /// What the sessions of a cluster do while a switchover is prepared.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Activities {
-    /// Those in a transaction.
+    /// Sessions in a transaction.
     pub inside: Vec<ConnectionId>,
-    /// Those of which a statement runs outside a transaction.
+    /// Sessions that run a statement outside a transaction.
     pub running: Vec<ConnectionId>,
-    /// How many wait for a lock, outside a transaction.
+    /// How many sessions wait for a lock, outside a transaction.
     pub waiting: usize,
-    /// How many end with their connection.
+    /// How many sessions end with their connection.
     pub tied: usize,
 }
 

@@ -36,7 +36,7 @@ struct HoldList {
     next: u64,
 }
 
-/// Those of a cluster's sessions at this proxy.
+/// The holds of a cluster's sessions at this proxy.
 #[derive(Debug, Clone)]
 pub struct SeenHolds {
     list: Arc<Mutex<HoldList>>,
@@ -79,7 +79,7 @@ impl SeenHolds {
         SeenHoldGuard { holds: self.clone(), id, since, name, who, end: None }
     }
 
-    /// Those of this moment, the longest first.
+    /// The holds of this moment, the longest first.
     pub fn all(&self) -> Vec<SeenHold> {
         let shown = |(since, who, name): &Listed| SeenHold {
             conn: who.conn,

@@ -102,7 +102,7 @@ impl LockWaits {
         WaitGuard { waits: self.clone(), id, since, measured, _waiting: waiting }
     }
 
-    /// Those of this moment, the longest first.
+    /// The waits of this moment, the longest first.
     pub fn all(&self) -> Vec<WaitNow> {
         let now = Instant::now();
         let shown = |(since, wait): &(Instant, Arc<LockWait>)| WaitNow {

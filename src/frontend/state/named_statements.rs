@@ -37,7 +37,7 @@ pub(crate) enum NameMeaning {
     Doubtful,
 }
 
-/// Those of a session.
+/// The named statements of a session.
 #[derive(Debug, Default)]
 pub(crate) struct NamedStatements {
     by_name: HashMap<Vec<u8>, NameMeaning>,

@@ -12,9 +12,10 @@ pub(crate) enum Phase {
     Relaying,
     /// The command at the front of the inbox waits until the server owes nothing.
     Parked,
-    /// So does one for this prepared statement, which is to be on the session's connection then.
+    /// A command for this prepared statement waits until the server owes nothing. Then the statement must be on the
+    /// session's connection.
     Bringing(u32),
-    /// So does a packet that was dropped, and is to be answered.
+    /// A packet that was dropped waits until the server owes nothing, and is then answered.
     Refusing(Dropped),
     /// The proxy answers a command, or did when the session ended.
     Answering,

@@ -14,11 +14,11 @@ const LATEST: u32 = u32::MAX;
 /// Prepared statements that are not just passed on.
 #[derive(Debug, Default)]
 pub(crate) struct Statements {
-    /// Those with lock calls, by the server's statement id.
+    /// Statements with lock calls, by the server's statement id.
     prepared: HashMap<u32, LockStatement>,
-    /// Those without.
+    /// Statements without lock calls.
     noted: HashMap<u32, Noted>,
-    /// Those that have a name in SQL.
+    /// Statements that have a name in SQL.
     pub named: NamedStatements,
     /// The one that was prepared last, if no other statement has been since.
     latest: Option<u32>,

@@ -79,7 +79,7 @@ enum ColumnCount {
     Fits,
     /// Another number: the statement fails.
     Differs,
-    /// That cannot be told.
+    /// The number of columns cannot be told.
     Unknown,
 }
 

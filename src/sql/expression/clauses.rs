@@ -171,7 +171,7 @@ impl Tokens<'_> {
     /// Whether a user variable may be assigned before a token: by `:=`, or by an earlier item of SET.
     pub(in crate::sql) fn assigns(&self, before: usize) -> bool {
         let set = self.is(0, "SET");
-        // Those in the arguments of calls are made when the call is carried out.
+        // Assignments in the arguments of calls are made when the call is carried out.
         (0..before).any(|i| {
             (self.is_assignment(i + 1) && !set && !self.in_call[i])
                 || (set && self.punct(i, b',') && self.depths[i] == 0)

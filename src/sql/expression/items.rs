@@ -23,7 +23,7 @@ pub struct Item {
 /// The items of a statement, by their tokens.
 pub(in crate::sql) struct Items {
     ranges: Vec<Range<usize>>,
-    /// So many of them are reached, if there are so many.
+    /// Number of items that are reached, if there are so many.
     reached: usize,
 }
 

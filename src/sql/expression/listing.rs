@@ -19,7 +19,7 @@ pub enum Table {
 /// Where one of them is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
-    /// Which one.
+    /// The table that lists locks.
     pub table: Table,
     /// Name of the table, as written at the first place.
     pub name: Range<usize>,

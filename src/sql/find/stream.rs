@@ -29,7 +29,7 @@ const NEAR: usize = 64;
 /// What is in front of a statement.
 #[derive(Debug, Clone)]
 enum Ahead {
-    /// So many bytes.
+    /// This number of bytes.
     Bytes(usize),
     /// Query attributes.
     Attributes(AttributesAhead),

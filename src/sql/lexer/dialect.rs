@@ -169,7 +169,7 @@ impl Multibyte {
             }
     }
 
-    /// Those that read bytes of this text in another way than the rest.
+    /// Kinds of character sets that read bytes of this text in another way than the rest.
     fn that_matter(text: &[u8]) -> impl Iterator<Item = Self> {
         let pairs = text.windows(2).any(|w| w[0] >= 0x81 && w[1] < 0x80);
         let has = |byte| memchr::memchr(byte, text).is_some();
@@ -210,7 +210,7 @@ pub struct Dialect {
 
 #[cfg(test)]
 impl Dialect {
-    /// That of a MySQL server as it comes.
+    /// The dialect of a MySQL server as it comes.
     pub(in crate::sql) const MYSQL: Self = Self {
         flavour: Flavour::MySql,
         version: 90_704,
@@ -219,7 +219,7 @@ impl Dialect {
         brackets: false,
         multibyte: Multibyte::Safe,
     };
-    /// That of a MariaDB server as it comes.
+    /// The dialect of a MariaDB server as it comes.
     pub(in crate::sql) const MARIADB: Self =
         Self { flavour: Flavour::MariaDb, version: 101_119, ..Self::MYSQL };
 
@@ -232,7 +232,7 @@ impl Dialect {
 }
 
 impl Dialect {
-    /// That of a server's sessions before they change anything.
+    /// The dialect of a server's sessions before they change anything.
     pub fn by_default(flavour: Flavour, version: u32) -> Self {
         Self {
             flavour,

@@ -36,7 +36,7 @@ impl Modes {
         Self((0..32).filter(|n| n & mode != 0).fold(0, |set, n| set | 1 << n) & self.0)
     }
 
-    /// Those in which a backslash escapes inside these quotes.
+    /// Combinations in which a backslash escapes inside these quotes.
     pub(in crate::sql) fn escaping(self, quote: u8) -> Self {
         match quote {
             b'\'' => self.without(self.with(NO_BACKSLASH_ESCAPES)),
@@ -45,17 +45,17 @@ impl Modes {
         }
     }
 
-    /// Those in which `[` quotes.
+    /// Combinations in which `[` quotes.
     pub(in crate::sql) fn brackets(self) -> Self {
         self.with(BRACKETS)
     }
 
-    /// Those with characters of which the end may look like ASCII.
+    /// Combinations with characters of which the end may look like ASCII.
     pub(in crate::sql) fn multibyte(self) -> Self {
         self.with(MULTIBYTE)
     }
 
-    /// Those with white space or control characters beyond ASCII.
+    /// Combinations with white space or control characters beyond ASCII.
     pub(in crate::sql) fn blanks(self) -> Self {
         self.with(BLANKS).without(self.multibyte())
     }

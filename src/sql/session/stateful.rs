@@ -22,9 +22,9 @@ pub struct StoredProgram {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StatefulNames {
     stateful: HashSet<Vec<u8>>,
-    /// Those that may leave what no server lists of a session.
+    /// Names of programs that may leave what no server lists of a session.
     unlisted: HashSet<Vec<u8>>,
-    /// Those that may change accounts.
+    /// Names of programs that may change accounts.
     accounts: HashSet<Vec<u8>>,
     /// All.
     names: HashSet<Vec<u8>>,

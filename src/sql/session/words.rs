@@ -172,7 +172,7 @@ pub(super) fn marks_after(word: &[u8]) -> &'static [(FirstWord, Mark)] {
         b"export" => &[(First::Flush, Mark::LocksTables)],
         b"lock" => &[(First::Flush, Mark::LocksTables), (First::Backup, Mark::BackupLock)],
         b"open" => &[(First::Handler, Mark::OpensHandler)],
-        // Also SET DEFAULT ROLE and SET GLOBAL: what logins get.
+        // SET DEFAULT ROLE and SET GLOBAL, too: what logins get.
         b"default" | b"global" | b"password" | b"persist" | b"persist_only" => {
             &[(First::Set, Mark::Accounts)]
         }
