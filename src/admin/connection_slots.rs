@@ -15,7 +15,7 @@ use crate::metrics::Metrics;
 use crate::protocol::reply::ErrorReply;
 use crate::seldom::{Seldom, Turn};
 
-/// One for each entrance: filling one does not block the others.
+/// Slots for connections: each entrance has its own, so filling one does not block the others.
 pub(super) struct ConnectionSlots {
     slots: Arc<Semaphore>,
     metrics: Arc<Metrics>,

@@ -28,7 +28,7 @@ pub struct ClusterView {
     pub name: Option<Arc<str>>,
     /// Settings of the cluster.
     pub in_force: InForce,
-    /// None where it only observes.
+    /// The engine; `None` where the cluster only observes.
     pub engine: Option<Engine>,
     /// Metrics of the cluster.
     pub metrics: Arc<Metrics>,

@@ -180,7 +180,7 @@ impl RunningCluster {
         Ok(Self { tables, name, own, listeners, replicas, work, account, following })
     }
 
-    /// One for each listener.
+    /// The context of each listener.
     pub(super) fn contexts(&self) -> impl Iterator<Item = &Context> {
         self.listeners.iter().map(|(context, _)| context)
     }

@@ -44,7 +44,7 @@ impl ReloadedListener {
 /// The places that take new settings.
 pub(super) struct Reload {
     pub(super) source: ConfigSource,
-    /// All of them.
+    /// Listeners of all clusters.
     pub(super) listeners: Vec<ReloadedListener>,
     /// Of the windows.
     pub(super) keys: Option<Keys>,

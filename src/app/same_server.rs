@@ -161,7 +161,7 @@ pub(super) async fn compare_others(
     pairs: &Pairs,
 ) -> Result<(), StartError> {
     for server in listed.servers.iter().filter(|server| *server != writer) {
-        // One that does not answer now is compared when it is the writer.
+        // A server that does not answer now is compared when it is the writer.
         if let Some(Compared::Other(problem)) = look(listed, server, pairs).await {
             return Err(StartError::Apart(problem));
         }

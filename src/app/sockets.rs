@@ -54,7 +54,7 @@ impl Sockets {
         }
     }
 
-    /// All of them, for the next process.
+    /// Copies of all sockets, for the next process.
     pub(super) fn copies(&self) -> io::Result<Vec<NamedSocket>> {
         let copy = |(name, socket): &NamedSocket| Ok((name.clone(), socket.try_clone()?));
         self.all.iter().map(copy).collect()

@@ -115,7 +115,7 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         if let Some(mut child) = self.0.take() {
-            // One that is gone already cannot be ended.
+            // A process that is gone already cannot be ended.
             let _ = child.kill();
             let _ = child.wait();
         }

@@ -39,7 +39,7 @@ impl Left {
         }
     }
 
-    /// All that is on the connection, if it was just left.
+    /// The whole state on the connection, if it was just left.
     pub(crate) fn all(&self, now: Duration) -> Option<&SessionState> {
         match self {
             Self::Known(left) if left.alone && now.saturating_sub(left.since) < BELIEVED => {

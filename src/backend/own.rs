@@ -41,7 +41,7 @@ impl Credentials {
         Self { user: store.user.clone(), password: Some(store.password.clone()) }
     }
 
-    /// One that gives nothing away. A login that is refused is not counted as a failed handshake.
+    /// An account that gives nothing away. A login that is refused is not counted as a failed handshake.
     pub fn nobody() -> Self {
         Self { user: NOBODY.to_owned(), password: None }
     }

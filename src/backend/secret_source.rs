@@ -46,7 +46,7 @@ impl LearnedSecrets {
         if !given.may_be_tried(user) {
             return proved.map(SecretSource::Proved);
         }
-        // Others are not to try it as well.
+        // Other sessions are not to try the password as well.
         given.counts(user);
         let same = given.get(user).zip(vault.get(user)).is_some_and(|(a, b)| a.is_like(&b));
         match (same, given.password(user)) {
@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(secrets.source(NAME), Some(given));
         secrets.accepted(NAME, given);
         assert!(secrets.knows(NAME));
-        // One that was refused late takes nothing from it.
+        // The late refusal of an older password takes nothing from it.
         secrets.refused(NAME, proved.expect("known"));
         assert_eq!(secrets.clear_for(NAME).as_deref(), Some(&b"rose".to_vec()));
         let now = secrets.source(NAME).expect("known");

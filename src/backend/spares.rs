@@ -74,7 +74,7 @@ impl Spares {
     pub fn take(&self) -> Option<Greeted> {
         loop {
             let Spare { stream, frame, greeting, opened, to } = self.youngest()?;
-            // One that the server has closed or spoken on meanwhile is dropped.
+            // A connection that the server has closed or spoken on meanwhile is dropped.
             if stream.is_quiet() {
                 let stream = stream.attach().ok()?;
                 return Some(Greeted { stream, frame, greeting, opened, to });
@@ -86,7 +86,7 @@ impl Spares {
         let mut list = self.list.lock();
         let useful = list.iter().enumerate().filter(|(_, spare)| !spare.to.is_left());
         let (at, spare) = useful.max_by_key(|(_, spare)| spare.opened)?;
-        // One that a client has kept for long is completed, and not given to the next client.
+        // A connection that a client has kept for long is completed, and not given to the next client.
         let young = clock::now().saturating_sub(spare.opened) < self.patience();
         young.then(|| list.swap_remove(at))
     }

@@ -41,7 +41,7 @@ impl VerifierReads {
             return;
         }
         self.wanted.notify_one();
-        // One that is under way may have passed what is asked for.
+        // A read that is under way may have passed what is asked for.
         let _ = timeout(limit, ended.wait_for(|number| *number > begun)).await;
     }
 

@@ -113,7 +113,7 @@ impl Looker {
             None => ask::connect(&self.socket).await?,
         };
         let text = tables(&mut conn).await?;
-        // One that has failed is replaced at the next look: the proxy may have been restarted.
+        // A connection that has failed is replaced at the next look: the proxy may have been restarted.
         self.conn = Some(conn);
         Ok(text)
     }

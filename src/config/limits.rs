@@ -25,7 +25,7 @@ pub struct HistoryLimits {
     pub rows: u64,
 }
 
-/// All of them.
+/// All limits of the settings.
 pub(super) struct Limits {
     pub(super) lease: Duration,
     pub(super) collect_after: Duration,

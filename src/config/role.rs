@@ -9,9 +9,9 @@ use super::servers::ServerAddress;
 /// The servers that the sessions of a listener get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListenerRole {
-    /// The one that takes writes.
+    /// The server that takes writes.
     Writer,
-    /// Another one, which takes none.
+    /// A server that takes no writes.
     Replica,
 }
 

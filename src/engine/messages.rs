@@ -57,7 +57,7 @@ type FindFn = dyn Fn(&HashSet<BackendId>) -> HashMap<BackendId, EventSender> + S
 pub struct FindSessions(Arc<FindFn>);
 
 impl FindSessions {
-    /// One that asks `find`.
+    /// Finds sessions by asking `find`.
     pub fn new(
         find: impl Fn(&HashSet<BackendId>) -> HashMap<BackendId, EventSender> + Send + Sync + 'static,
     ) -> Self {
@@ -81,7 +81,7 @@ impl fmt::Debug for FindSessions {
 pub enum Acquired {
     /// Held now.
     Granted(Grant),
-    /// Another session has it, and the time is over.
+    /// Another session has the lock, and the time is over.
     NotFree,
     /// Waiting on would be in vain: its holder waits, in the end, for this session.
     Deadlock,

@@ -80,7 +80,7 @@ impl Crowd {
     fn send_away(&self) -> bool {
         let mut members = self.members.lock();
         let Some((_, id)) = members.idle.pop_first() else { return false };
-        // One that has ended meanwhile has left its place.
+        // A connection that has ended meanwhile has left its place.
         members.all.remove(&id).is_some_and(|member| member.give_way.send(()).is_ok())
     }
 }

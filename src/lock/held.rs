@@ -35,7 +35,7 @@ pub enum Release {
     Uncounted,
 }
 
-/// All that was held.
+/// All locks that were held.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Taken {
     /// How often locks were taken, re-entry counted.
@@ -67,7 +67,7 @@ impl Held {
         self.locks.iter().map(|(key, h)| (key.clone(), h.token)).collect()
     }
 
-    /// One of them.
+    /// One of the locks.
     pub fn any(&self) -> Option<(Key, u64)> {
         self.locks.iter().next().map(|(key, h)| (key.clone(), h.token))
     }

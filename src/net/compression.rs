@@ -130,7 +130,7 @@ impl Codec {
                 }
             }
             if taken == 0 && given == 0 {
-                // All of it is here, or what is packed in it has ended before.
+                // The piece is here as a whole, or what is packed in it has ended before.
                 if left > 0 && (self.piece.packed == 0 || !input.is_empty()) {
                     return Err(broken("a compressed packet is cut short"));
                 }
@@ -247,7 +247,7 @@ struct Pieces {
     next: u8,
     /// The id of the last piece that came.
     last_heard: u8,
-    /// One came since the last that went.
+    /// A piece came since the last that went.
     heard: bool,
     /// Bytes left in the frame that is being sent.
     left: usize,

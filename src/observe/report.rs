@@ -17,7 +17,7 @@ pub const BOUNDS: [f64; 7] = [0.001, 0.01, 0.1, 1.05, 10.5, 63.0, 630.0];
 pub struct Times {
     /// How often.
     pub count: u64,
-    /// All of them together.
+    /// All times together.
     pub sum_seconds: f64,
     /// The longest.
     pub max_seconds: f64,

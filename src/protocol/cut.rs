@@ -119,7 +119,7 @@ impl Cutter {
         }
     }
 
-    /// One more response will come, after those that were announced before.
+    /// Expects one more response, after those that were announced before.
     pub fn expect(&mut self, shape: Shape, told: Naming) {
         if shape != Shape::Nothing {
             self.expected.push_back((shape, told));

@@ -8,9 +8,10 @@ pub enum Guarantee {
     /// Perhaps not the last changes.
     #[default]
     Nothing,
-    /// All of it: they are in the cluster of this name.
+    /// All acknowledged changes: the others are in the cluster of this name.
     Cluster(String),
-    /// All of it: each of them has it before it is acknowledged, by semi-synchronous replication.
+    /// All acknowledged changes: each of the others has a change before it is acknowledged, by semi-synchronous
+    /// replication.
     Copies,
 }
 

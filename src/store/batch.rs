@@ -88,7 +88,7 @@ impl StoreConnection {
                 let row = LockRow { want: want.unwrap_or_default(), run, ..row };
                 return Ok(BatchResult::done(vec![row]));
             }
-            // Another one has had it since, or the claim is not proven: the statement for all cases tells.
+            // Another session has had the lock since, or the claim is not proven: the statement for all cases tells.
         }
         let statement = change_sql(writer, changes, others, self.flavour(), run);
         let (affected, bumped) = self.change(&statement).await?;

@@ -100,7 +100,7 @@ pub struct Thread {
 }
 
 impl Thread {
-    /// One for tests.
+    /// A connection for tests.
     #[cfg(test)]
     pub(crate) fn of(started: i64, id: u64) -> Self {
         Self { ident: "here".into(), started, id }

@@ -22,7 +22,7 @@ const KINDS: [(&str, &str, &str, &str); 3] = [
 ];
 
 impl StoreConnection {
-    /// All of them.
+    /// All stored programs that the store account sees, at most [`MOST`] of each kind.
     pub async fn stored_programs(&mut self) -> Result<Vec<StoredProgram>, StoreError> {
         let mut programs = Vec::new();
         for (name, text, schema, table) in KINDS {

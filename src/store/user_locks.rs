@@ -22,7 +22,7 @@ pub struct UserLock {
 /// The server's answer to the question which locks it holds.
 #[derive(Debug)]
 pub enum UserLocks {
-    /// All of them. `garbled`: connections with further locks, whose names the list does not tell.
+    /// All locks of the server. `garbled`: connections with further locks, whose names the list does not tell.
     Listed {
         /// The locks.
         locks: Vec<UserLock>,

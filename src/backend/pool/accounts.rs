@@ -38,7 +38,7 @@ impl<W> AccountTurns<W> {
         self.share(user).open += 1;
     }
 
-    /// One of its connections has ended.
+    /// Counts the end of one of the account's connections.
     pub(super) fn close(&mut self, user: &[u8]) {
         if let Some(share) = self.shares.get_mut(user) {
             share.open = share.open.saturating_sub(1);
@@ -51,7 +51,7 @@ impl<W> AccountTurns<W> {
         self.shares.get(user).map_or(0, |share| share.open)
     }
 
-    /// One of its sessions waits.
+    /// Adds a waiting session to the account's queue.
     pub(super) fn wait(&mut self, user: &[u8], waiter: W) {
         self.share(user).queue.push_back(waiter);
     }
@@ -61,7 +61,7 @@ impl<W> AccountTurns<W> {
         self.shares.values().map(|share| share.queue.len()).sum()
     }
 
-    /// All that wait.
+    /// All sessions that wait.
     pub(super) fn waiters(&self) -> impl Iterator<Item = &W> {
         self.shares.values().flat_map(|share| &share.queue)
     }

@@ -117,7 +117,7 @@ impl Pool {
         self.permit_on_top(self.0.state.lock(), key)
     }
 
-    /// One more, for which free connections make room.
+    /// Leave for one more connection, for which free connections make room.
     fn permit_on_top(&self, mut state: MutexGuard<'_, PoolState>, key: &Arc<PoolKey>) -> Permit {
         state.begin(key.user.bytes());
         let over = state.open.saturating_sub(self.0.limits.size);

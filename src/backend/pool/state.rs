@@ -20,7 +20,7 @@ const RETIRE_PAUSE: Duration = Duration::from_secs(1);
 /// What a session gets that needs a connection.
 #[derive(Debug)]
 pub enum Lent {
-    /// One that is open.
+    /// A connection that is open.
     Open(Box<DetachedBackend>),
     /// Leave to open one.
     New(Permit),
@@ -71,7 +71,7 @@ impl PoolState {
         }
     }
 
-    /// One more connection of this account.
+    /// Counts one more connection of this account.
     pub(super) fn begin(&mut self, user: &[u8]) {
         self.open += 1;
         self.accounts.open(user);

@@ -68,7 +68,7 @@ pub(in crate::engine) struct AdminQueries {
 }
 
 impl AdminQueries {
-    /// One that is answered until its last copy is dropped.
+    /// Questions that are answered until the last copy is dropped.
     pub(in crate::engine) fn open(access: &Arc<StoreAccess>) -> Self {
         let known = Arc::new(LastKnown::default());
         let (looks, asked) = mpsc::unbounded_channel();
@@ -78,7 +78,7 @@ impl AdminQueries {
         Self { looks, acts, known }
     }
 
-    /// One without an engine: nothing is answered.
+    /// Questions without an engine: nothing is answered.
     pub(in crate::engine) fn closed() -> Self {
         let closed = || mpsc::unbounded_channel().0;
         Self { looks: closed(), acts: closed(), known: Arc::default() }

@@ -33,7 +33,7 @@ pub(in crate::engine) enum Sight {
     Expired,
 }
 
-/// All of them, as this process has seen them.
+/// All other incarnations, as this process has seen them.
 #[derive(Debug)]
 pub(in crate::engine) struct Observations {
     own: Terms,
@@ -44,7 +44,7 @@ pub(in crate::engine) struct Observations {
 }
 
 impl Observations {
-    /// None yet; the observer's own lease is `own`.
+    /// No incarnation was seen yet; the observer's own lease is `own`.
     pub(in crate::engine) fn new(own: Terms) -> Self {
         Self { own, seen: HashMap::new(), read: Duration::ZERO, pause: Duration::ZERO }
     }

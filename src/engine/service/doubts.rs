@@ -47,7 +47,7 @@ impl Doubt {
     }
 }
 
-/// All of them.
+/// All doubts about holders.
 #[derive(Default)]
 pub(super) struct HolderDoubts {
     list: Vec<Doubt>,

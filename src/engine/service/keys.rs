@@ -66,7 +66,7 @@ pub(super) struct LocalHold {
 }
 
 impl LocalHold {
-    /// One that begins now.
+    /// A hold that begins now.
     pub(super) fn new(token: u64, claim: &Claim, run: i64) -> Self {
         Self {
             token,

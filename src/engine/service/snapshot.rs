@@ -17,7 +17,7 @@ impl Service {
                 conn: held.conn,
                 held: held.since.elapsed(),
             }));
-            // One whose grant is at the store still waits for it.
+            // A waiter whose grant is at the store still waits for it.
             let first = state.granting.iter().filter(|w| w.reply.is_some());
             let waiters = first.chain(&state.queue).enumerate();
             snapshot.waiting.extend(waiters.map(|(place, w)| shown(state, place + 1, w)));

@@ -90,7 +90,7 @@ impl History {
         Arc::new(Self { proxy, limits, ring: Mutex::default(), due: Notify::new() })
     }
 
-    /// One that keeps so many in memory, and nothing in the table.
+    /// A history that keeps so many holds in memory, and nothing in the table.
     pub fn in_memory(holds: usize) -> Arc<Self> {
         Self::new("127.0.0.1:9", move || HistoryLimits { holds, rows: 0 })
     }
@@ -156,7 +156,7 @@ impl History {
         Unwritten { lost, next: ring.written + holds.len() as u64, holds }
     }
 
-    /// All up to this one are written.
+    /// Notes that the holds up to this number are written.
     pub(in crate::engine) fn wrote(&self, next: u64) {
         let mut ring = self.ring.lock();
         ring.written = ring.written.max(next);

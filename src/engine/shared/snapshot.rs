@@ -45,7 +45,7 @@ pub struct Deadlock {
     pub circle: Vec<(ConnectionId, String)>,
 }
 
-/// All of it, at one moment: counts must not be of a part.
+/// The engine at one moment: counts must not be of a part.
 #[derive(Debug, Clone, Default)]
 pub struct EngineSnapshot {
     /// Locks held here.

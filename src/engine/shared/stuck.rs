@@ -36,7 +36,7 @@ impl Stuck {
         self.takeovers.lock().get(&id).cloned()
     }
 
-    /// All that keeps locks held.
+    /// Everything that keeps locks held, in words.
     pub fn all(&self) -> Vec<String> {
         let takeovers = self.takeovers.lock();
         let proxies = takeovers

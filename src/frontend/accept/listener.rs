@@ -180,7 +180,7 @@ pub async fn accept(listener: Listener, workers: Arc<Workers>, index: usize) {
     loop {
         match listener.accept().await {
             Ok((socket, peer)) => {
-                // One whose client has left already has no options to set.
+                // A socket whose client has left already has no options to set.
                 if let Ok(stream) = socket.set_options().and_then(|()| socket.detach()) {
                     workers.assign(Client { listener: index, stream, peer });
                 }

@@ -204,7 +204,7 @@ async fn read(
         note_native_only(cx, &statement, locks.unlisted);
     }
     let names = locks.names;
-    // None at all: the server has ended the session, or is about to.
+    // Without any lock, the server has ended the session, or is about to.
     let nothing = names.is_empty() && (locks.complete || cx.locks.is_draining());
     let gone: Vec<(Key, u64)> =
         known.into_iter().filter(|(key, _)| !names.iter().any(|name| name.key == *key)).collect();

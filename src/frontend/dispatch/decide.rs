@@ -230,7 +230,7 @@ impl Dispatcher<'_> {
         if parks { CommandAction::Park } else { CommandAction::Forward(None) }
     }
 
-    /// One that is too long to be held back.
+    /// Decides about a text that is too long to be held back.
     fn long_text(&self, link: &mut Link, head: &Head<'_>, text_at: Option<usize>) -> CommandAction {
         let query = head.command == Command::QUERY;
         let dialect = self.view.dialect(link.status().flags());

@@ -27,7 +27,7 @@ const NO_QUESTION: [u16; 2] = [1100, 1399];
 enum Fence {
     /// All rows are the session's.
     Own,
-    /// One is not.
+    /// A row is not the session's.
     Lost,
     /// The account may not ask.
     Denied,

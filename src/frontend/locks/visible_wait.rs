@@ -74,7 +74,7 @@ enum State {
 pub(crate) enum GateStep {
     /// Asks for a gate now.
     Due,
-    /// One is closed for this wait; `None` if none is free.
+    /// A gate is closed for this wait; `None` if none is free.
     Closed(Option<Gate>),
 }
 

@@ -10,7 +10,7 @@ const MOST: usize = 64 * 1024;
 #[derive(Debug)]
 pub(crate) struct HeldBack {
     bytes: Vec<u8>,
-    /// All is kept, as far as there is room.
+    /// The whole answer is kept, as far as there is room.
     whole: bool,
     /// What is there of a frame's header.
     header: Vec<u8>,

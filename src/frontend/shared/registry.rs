@@ -59,7 +59,7 @@ pub struct FoundSession {
 #[derive(Debug)]
 struct Member {
     events: EventSender,
-    /// None before it has logged in.
+    /// `None` before the session has logged in.
     shown: Option<Arc<SessionInfo>>,
     activity: Arc<Activity>,
 }

@@ -57,7 +57,7 @@ pub struct SeenHoldGuard {
 }
 
 impl SeenHolds {
-    /// None yet.
+    /// An empty list of holds.
     pub fn new(metrics: Arc<Metrics>, history: Arc<History>) -> Self {
         Self { list: Arc::default(), metrics, history }
     }

@@ -19,7 +19,7 @@ pub struct SeenLocks {
 }
 
 impl SeenLocks {
-    /// None yet.
+    /// Empty lists of waits and holds.
     pub fn new(metrics: &Arc<Metrics>, history: Arc<History>) -> Self {
         let metrics = || Arc::clone(metrics);
         let holds = SeenHolds::new(metrics(), Arc::clone(&history));

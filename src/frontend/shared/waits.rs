@@ -83,7 +83,7 @@ pub struct WaitGuard {
 }
 
 impl LockWaits {
-    /// None yet.
+    /// An empty list of waits.
     pub fn new(metrics: Arc<Metrics>) -> Self {
         Self { list: Arc::default(), metrics }
     }

@@ -25,7 +25,7 @@ pub(crate) struct TextPart {
     pub packet: Vec<u8>,
     /// The part may hold calls that are carried out, or it commits: it is sent alone.
     pub alone: bool,
-    /// Others follow it.
+    /// Other parts follow this one.
     pub more: bool,
 }
 

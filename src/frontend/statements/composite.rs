@@ -77,7 +77,7 @@ pub(crate) async fn run_composite(
 enum ColumnCount {
     /// As many as there are variables.
     Fits,
-    /// Another number: the statement fails.
+    /// Another number than there are variables: the statement fails.
     Differs,
     /// The number of columns cannot be told.
     Unknown,

@@ -40,9 +40,9 @@ pub(crate) enum Filled {
 
 /// What is found in a statement before any of it is carried out.
 enum JudgedCalls<'a> {
-    /// All of it is covered. The names in these calls depend on rows.
+    /// All calls are covered. The names in these calls depend on rows.
     Covered { by_row: Vec<&'a Call> },
-    /// This is not covered.
+    /// The statement is not covered, for this reason.
     Uncovered(&'static str),
 }
 

@@ -126,7 +126,7 @@ impl Tokens<'_> {
                 Some(Place::With(self.list[recursive].end))
             }
             Verb::Rows => Some(Place::Select(self.list.first()?.start)),
-            // All of it must be in the expression's reach.
+            // All parts of the statement must be in reach of the common table expression.
             Verb::Do | Verb::Set | Verb::Change => {
                 let mut selects = all("SELECT");
                 let only = selects.next().filter(|_| selects.next().is_none())?;

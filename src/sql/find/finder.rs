@@ -50,7 +50,7 @@ enum Prepares {
     Prepare,
     Name,
     Execute,
-    /// All of it, up to here.
+    /// The whole of it was seen, up to this position.
     After(usize),
 }
 

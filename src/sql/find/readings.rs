@@ -48,7 +48,7 @@ impl<'a> Readings<'a> {
 }
 
 impl Iterator for Readings<'_> {
-    /// One that differs from all before it; `None` in place of one that does not.
+    /// A reading that differs from all before it; `None` in place of one that does not.
     type Item = Option<Dialect>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -62,7 +62,7 @@ pub struct Stream {
     ahead: Ahead,
     /// Bytes of the statement that were passed on.
     at: usize,
-    /// One for each way in which the text so far may be read; none when there are too many.
+    /// A finder for each way in which the text so far may be read; none when there are too many.
     readings: Vec<Finder>,
     stride: usize,
     mentions: Mentions,
@@ -102,13 +102,13 @@ impl Stream {
         }
     }
 
-    /// One that is passed on as it is.
+    /// A stream that is passed on as it is.
     #[must_use]
     pub fn looking(self) -> Self {
         Self { looks: true, ..self }
     }
 
-    /// One in which EXECUTE counts as a call.
+    /// A stream in which EXECUTE counts as a call.
     #[must_use]
     pub fn with_names(self, named: bool) -> Self {
         Self { named, ..self }

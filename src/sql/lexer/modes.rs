@@ -17,7 +17,7 @@ const BRACKETS: u8 = 8;
 const BLANKS: u8 = 16;
 
 impl Modes {
-    /// All that a server has.
+    /// All combinations that a server has.
     pub(in crate::sql) fn all(flavour: Flavour) -> Self {
         let all = Self(u32::MAX);
         if flavour == Flavour::MariaDb { all } else { all.without(all.brackets()) }

@@ -109,7 +109,7 @@ impl Keeper {
         conn.enter_again(&schema, &row, now.epoch, epoch).await?;
         let lossless = clusters::is_lossless(&self.access.writer, conn, &self.guarantee)
             && conn.epoch_before(&schema, epoch).await? == Some(now.epoch);
-        // One that this proxy remembers and this server does not know is waited for, too.
+        // An incarnation that this proxy remembers and this server does not know is waited for, too.
         for peer in self.peers.iter().filter(|_| lossless) {
             conn.enter_again(&schema, peer, now.epoch, epoch).await?;
         }
@@ -241,7 +241,7 @@ impl Keeper {
             // Another proxy has waited it.
             GrantWait::Grace if !meta.is_in_grace() => GrantWait::Start,
             GrantWait::Grace => {
-                // One with a longer lease may have come.
+                // An incarnation with a longer lease may have come.
                 let until = self.server.longest(self.terms).revocable(me.seen);
                 self.lease.wait_until(until);
                 self.lease.reign().begin(me.epoch, Some(until));
