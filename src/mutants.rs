@@ -119,7 +119,7 @@ pub fn shuffles() -> bool {
     cfg!(debug_assertions) && SHUFFLES.load(Ordering::Relaxed)
 }
 
-/// From here on they do.
+/// Has sessions give their connections away from here on, as [`shuffles`] says.
 pub fn shuffle() {
     SHUFFLES.store(true, Ordering::Relaxed);
 }

@@ -9,9 +9,9 @@ pub(super) const MAX_COMMAND: usize = 64 * 1024;
 /// A connection without a command for this long is closed. A machine that is gone is noticed sooner
 /// (`net::socket::set_tcp_options`).
 pub(super) const IDLE: Duration = Duration::from_hours(8);
-/// For a login.
+/// Limit of a login.
 pub(super) const LOGIN: Duration = Duration::from_secs(10);
-/// For the client to take an answer.
+/// How long the client may take to read an answer.
 pub(super) const ANSWER: Duration = Duration::from_mins(1);
 /// Connections at once, of one entrance.
 pub(super) const CONNECTIONS: usize = 32;

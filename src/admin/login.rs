@@ -125,7 +125,7 @@ async fn greet(
 /// A login whose first packet has been read.
 struct LoginExchange<'a> {
     stream: &'a mut dyn ClientStream,
-    /// Of the next packet to the client.
+    /// Sequence id of the next packet to the client.
     seq: u8,
     nonce: [u8; 20],
     slots: &'a ConnectionSlots,

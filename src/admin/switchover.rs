@@ -191,7 +191,7 @@ async fn watch(
         } else if shown.left.is_zero() {
             switchover.end(Some(number), SwitchoverEnd::Limit);
         } else if tell.is_some() && open.is_quiet() {
-            // Of locks that nobody holds any more, too.
+            // Waits for the releases of locks that nobody holds any more, too.
             let flushed = timeout(FLUSH.min(shown.left), engine.settle()).await.is_ok();
             let quiet = flushed && cluster.activities(&registry, number).is_quiet();
             if quiet

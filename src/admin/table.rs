@@ -40,7 +40,7 @@ pub struct AdminTable {
     pub cut: bool,
     /// Whether some of it was read before, and cannot be read now.
     pub old: Option<Old>,
-    /// As many values in each as there are columns.
+    /// Rows, each with as many values as there are columns.
     pub rows: Vec<Vec<Cell>>,
 }
 

@@ -188,7 +188,7 @@ impl Control {
             ("waits_for", ColumnKind::Text),
             ("server", ColumnKind::Text),
         ];
-        // Of two clusters' servers, connections may have the same id.
+        // Connections to the servers of two clusters may have the same id.
         let mut locks: HashMap<(Option<Arc<str>>, ConnectionId), u64> = HashMap::new();
         let mut waits: HashMap<(Option<Arc<str>>, ConnectionId), Cell> = HashMap::new();
         for cluster in self.clusters.iter() {

@@ -22,7 +22,7 @@ use tokio::net::UnixStream;
 
 /// In the environment of a process that takes another's place.
 pub(super) const TAKES_OVER: &str = "LOCKSTEAD_UPGRADE";
-/// After the last socket.
+/// Message after the last socket.
 const END: &[u8] = b"end";
 /// The new process has all it needs to serve.
 const READY: &[u8] = b"ready";
@@ -34,7 +34,7 @@ const ASIDE: &[u8] = b"yours, aside";
 const SERVES: &[u8] = b"serving";
 /// Longest message: a path of a socket is shorter.
 const LONGEST: usize = 512;
-/// For a message of a process that is there.
+/// How long a process that runs may take for a message.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A listening socket and its purpose.

@@ -30,7 +30,7 @@ pub(super) struct ReloadedListener {
     /// Name of the listener's cluster.
     cluster: Option<Arc<str>>,
     in_force: InForce,
-    /// Of its clients' accounts, if they share connections.
+    /// Passwords of its clients' accounts, if they share connections.
     secrets: Option<Arc<LearnedSecrets>>,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Reload {
     pub(super) source: ConfigSource,
     /// Listeners of all clusters.
     pub(super) listeners: Vec<ReloadedListener>,
-    /// Of the windows.
+    /// Keys of the windows over HTTP.
     pub(super) keys: Option<Keys>,
 }
 

@@ -21,7 +21,7 @@ pub(super) struct ReplicaParts {
 }
 
 impl ReplicaParts {
-    /// Of a cluster, if one of its listeners leads there.
+    /// The parts of a cluster, if one of its listeners leads to replicas.
     pub(super) fn of(context: &Context) -> Option<Self> {
         if !context.config.has_replicas {
             return None;

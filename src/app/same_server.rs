@@ -36,7 +36,7 @@ pub(super) enum Compared {
     Other(String),
     /// The addresses cannot be compared.
     Unknown {
-        /// With what to do.
+        /// Why they cannot, and what to do.
         why: String,
         /// Why `backend` cannot be reached.
         unreachable: Option<String>,

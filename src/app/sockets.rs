@@ -48,7 +48,7 @@ impl Sockets {
                 "an address is closed, because no listener has it any more"
             );
             if let Some((_, path)) = name.split_once(" unix:") {
-                // Somebody may have removed it.
+                // An administrator may have removed the file.
                 let _ = fs::remove_file(path);
             }
         }
@@ -226,7 +226,7 @@ const OTHER_START: Duration = Duration::from_secs(1);
 /// Keeps other starts out of the folder until it is dropped. Without a lock, where none can be made:
 /// other programs that lock the folder must not keep a proxy from starting.
 fn alone_in(path: &Path) -> Option<File> {
-    // Before a name alone, there is nothing.
+    // A name without a folder is in the current one.
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let folder = File::open(parent.unwrap_or(Path::new("."))).ok()?;
     let until = Instant::now() + OTHER_START;

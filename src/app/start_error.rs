@@ -20,9 +20,9 @@ pub enum StartError {
         "{backend} is a proxy that lends the server's connections to sessions in turn, or has connection ids of its own: {why}"
     )]
     Lent {
-        /// Where.
+        /// The address in `backend`.
         backend: String,
-        /// What needs them.
+        /// What needs the server's own ids.
         why: &'static str,
     },
     /// Clients would be passed on to this proxy again and again.
@@ -100,7 +100,7 @@ pub enum StartError {
     /// The server does not greet.
     #[error("the server {backend}: {problem}. Is it up, and are host and port in `backend` right?")]
     Backend {
-        /// Where.
+        /// The address in `backend`.
         backend: String,
         /// What is wrong.
         problem: String,

@@ -161,9 +161,9 @@ pub(super) async fn successor(
 /// How long a new process may take.
 #[derive(Debug, Clone, Copy)]
 struct StartLimits {
-    /// Until it is ready.
+    /// Time until the process is ready.
     ready: Duration,
-    /// From there until it serves.
+    /// Time from there until it serves.
     serves: Duration,
 }
 

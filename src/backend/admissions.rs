@@ -89,7 +89,7 @@ struct RememberedLogin {
 struct Remembered {
     round: u64,
     logins: HashMap<LoginShape, RememberedLogin>,
-    /// Of the login that was judged last, and when.
+    /// Greeting of the login that was judged last, and when that was.
     greeting: Option<(Arc<KnownGreeting>, Instant)>,
     /// When a client that cannot be asked again had an answer that could not be passed on.
     unanswered: Option<Instant>,

@@ -38,9 +38,9 @@ pub struct Backend {
     /// When the server last heard from it.
     used: Instant,
     tracker: Tracker,
-    /// Of a compressed leg.
+    /// Sequence ids of a compressed leg.
     renumber: Option<Renumber>,
-    /// Of a connection that several sessions may have.
+    /// What a connection has that several sessions may have.
     pooled: Option<Box<PooledBackend>>,
 }
 
@@ -138,7 +138,7 @@ impl DetachedBackend {
 }
 
 impl Backend {
-    /// After its login, in which `capabilities` were agreed upon.
+    /// A connection after its login, in which `capabilities` were agreed upon.
     pub fn new(
         leg: Leg,
         greeting: &Greeting,

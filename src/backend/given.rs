@@ -110,7 +110,7 @@ impl GivenSecrets {
         Ok(changes)
     }
 
-    /// Of an account.
+    /// The given password of an account.
     pub(super) fn get(&self, user: &[u8]) -> Option<KnownSecrets<'_>> {
         self.vault.get(user)
     }

@@ -76,9 +76,9 @@ pub enum GreetError {
 /// How long a connection may take.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
-    /// To one server.
+    /// Time to connect to one server.
     pub connect: Duration,
-    /// Until there is a server that takes writes, or one that is a replica.
+    /// Time until there is a server that takes writes, or one that is a replica.
     pub writer: Duration,
 }
 

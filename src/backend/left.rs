@@ -15,7 +15,7 @@ pub(crate) enum Left {
     Nothing,
     /// The state of the last session.
     Known(Box<LeftState>),
-    /// Nobody knows.
+    /// The state of the connection is not known.
     Unknown,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct LeftState {
     pub state: SessionState,
     /// The connection has nothing else of it, such as prepared statements.
     pub alone: bool,
-    /// When it left, on the boot clock.
+    /// When the session left, on the boot clock.
     pub since: Duration,
 }
 

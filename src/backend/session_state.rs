@@ -75,7 +75,7 @@ pub(crate) enum VariableKind {
 }
 
 impl VariableKind {
-    /// Of the variable with this name.
+    /// The kind of the variable with this name.
     pub(crate) fn of(name: &[u8]) -> Self {
         if NO_STATE.contains(&name) {
             Self::Nothing

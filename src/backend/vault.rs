@@ -26,7 +26,7 @@ struct KnownAccount {
     slot: LockedSlot,
     /// The password's length.
     clear: Option<usize>,
-    /// By [`row`].
+    /// What is known of each hash, by [`row`].
     known: [KnownHash; 2],
     /// Differs for each secret that the account has had.
     number: u64,

@@ -100,7 +100,7 @@ mod tests {
         reads.begin();
         reads.end();
         asks.await.expect("no panic");
-        // Nobody ends it.
+        // No read ends, so the limit ends the wait.
         reads.again_within(Duration::from_millis(10)).await;
     }
 

@@ -29,13 +29,13 @@ Exit status:
   1  the proxy refused, or failed
   2  wrong usage or configuration, or no proxy answers in time";
 
-/// For a connection, its greeting included.
+/// Limit for a connection, its greeting included.
 const CONNECT: Duration = Duration::from_secs(5);
-/// For an answer.
+/// Limit for an answer.
 const READ: Duration = Duration::from_secs(30);
-/// For an order: a session may take its time to end.
+/// Limit for an order: a session may take its time to end.
 const ACT: Duration = Duration::from_mins(2);
-/// For a new process, which waits for up to two leases.
+/// Limit for a new process, which waits for up to two leases.
 const UPGRADE: Duration = Duration::from_hours(3);
 
 /// A question or an order.

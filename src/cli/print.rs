@@ -18,7 +18,7 @@ pub(super) fn print_line(text: impl Display) {
     print(lines(&text.to_string()) + "\n");
 }
 
-/// For callers with work to finish.
+/// Prints a text, for callers with work to finish.
 pub(super) fn try_print(text: impl Display) -> io::Result<()> {
     let mut out = stdout().lock();
     write!(out, "{text}")?;

@@ -11,7 +11,7 @@ use super::tls::{Pair, pair};
 /// Where metrics, probes and perhaps the page are served, and to whom.
 #[derive(Debug, Clone)]
 pub struct Http {
-    /// Where.
+    /// The address to listen on.
     pub address: SocketAddr,
     /// The status page and the API are served, too.
     pub page: bool,

@@ -71,7 +71,7 @@ pub enum BackendMode {
 /// TLS with the server.
 #[derive(Debug, Clone)]
 pub struct BackendTls {
-    /// When.
+    /// When connections to the server are encrypted, and how far the server must prove itself.
     pub mode: BackendMode,
     /// The CA that signs the server's certificate. Checked in mode match too, if given.
     pub ca: Option<PathBuf>,
@@ -87,7 +87,7 @@ impl BackendMode {
         !matches!(self, Self::Match | Self::Off)
     }
 
-    /// Of two, the one that demands more of the server.
+    /// The mode of the two that demands more of the server.
     fn or_stricter(self, other: Self) -> Self {
         let demands = |mode| match mode {
             Self::Match | Self::Off => 0,

@@ -55,7 +55,7 @@ pub struct Ticket {
 
 #[cfg(test)]
 impl Ticket {
-    /// Of a wait that another party ends.
+    /// A ticket for a wait that another party ends.
     pub(crate) fn of(key: Key, outcome: oneshot::Receiver<Acquired>) -> Self {
         Self { id: 1, key, outcome }
     }

@@ -17,7 +17,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 pub(super) struct Crowd {
     places: Arc<Semaphore>,
     members: Mutex<Members>,
-    /// Somebody may give way now.
+    /// Signals that a connection may give way now.
     idle: Notify,
 }
 

@@ -23,7 +23,7 @@ use super::keys::Keys;
 
 /// Connections that have done their handshakes and wait to be served.
 const READY: usize = 64;
-/// For a handshake.
+/// Limit of a handshake.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Connections at once: a flood of them must not take the descriptors of clients.

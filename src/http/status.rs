@@ -58,7 +58,7 @@ impl PageStatus {
         contended.truncate(CONTENDED);
         let age = |row: &Value| row["held_seconds"].as_f64().unwrap_or_default();
         locks.sort_by(|a, b| age(b).total_cmp(&age(a)));
-        // Nobody knows how long the server has held its own.
+        // How long the server has held its own locks is not known.
         let (rows, of_server): (Vec<Value>, Vec<Value>) =
             locks.into_iter().partition(|row| row["held_by"] == "row");
         let locks = [cut(rows, LOCKS), cut(of_server, LOCKS)].concat();

@@ -184,7 +184,7 @@ pub fn unreachable(backend: &str, why: &str) -> ErrorReply {
     }
 }
 
-/// For a login that this proxy has made itself.
+/// The error of a login that this proxy has made itself.
 pub fn ring(backend: &str) -> ErrorReply {
     ErrorReply {
         code: NO_SERVER,
@@ -233,7 +233,7 @@ pub fn clear_password(plugin: &[u8], leg: &str) -> ErrorReply {
     }
 }
 
-/// For the leg to the server.
+/// The error of a leg to the server that is not encrypted as it must be.
 pub fn backend_tls(backend: &str, why: &str) -> ErrorReply {
     ErrorReply {
         code: NO_SERVER,

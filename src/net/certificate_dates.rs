@@ -22,9 +22,9 @@ pub enum Validity {
     Good,
     /// Good, but not for long.
     EndsSoon(SystemTime),
-    /// Not any more.
+    /// The certificate is not good any more, since this time.
     Expired(SystemTime),
-    /// Not before this.
+    /// The certificate is not good before this time.
     NotYet(SystemTime),
 }
 

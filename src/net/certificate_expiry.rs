@@ -34,7 +34,7 @@ impl Ends {
         for (key, path) in
             trusted.chain(backend.ca.iter().map(|ca| ("backend_tls_ca", ca))).chain(store)
         {
-            // Of several authorities the old ones may have ended.
+            // If several authorities vouch, the old ones may have ended.
             ends.put(key, path, |ends| ends.max());
         }
         ends

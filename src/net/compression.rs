@@ -59,7 +59,7 @@ struct Piece {
 }
 
 impl Codec {
-    /// For a connection of which nothing is compressed yet.
+    /// The codec of a connection of which nothing is compressed yet.
     pub fn new(compression: Compression, role: Role, room: &Room) -> io::Result<Self> {
         let packer = Packer::new(compression)?;
         let unpacker = Unpacker::new(compression, room)?;

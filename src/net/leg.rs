@@ -54,7 +54,7 @@ impl Leg {
         Self { socket, tls: None, codec: None, unsent: Vec::new(), more: false }
     }
 
-    /// From here on, all bytes are encrypted.
+    /// Does the handshake. From here on, all bytes are encrypted.
     pub async fn encrypt(&mut self, mut tls: Tls) -> io::Result<()> {
         tls.shake_hands(&self.socket).await?;
         self.more = true;
@@ -62,7 +62,7 @@ impl Leg {
         Ok(())
     }
 
-    /// From here on, all packets are compressed.
+    /// Compresses all packets from here on.
     pub fn compress(
         &mut self,
         compression: Compression,

@@ -215,7 +215,7 @@ impl Unpacker {
         })
     }
 
-    /// Before a piece and after it: nothing of it is needed any more.
+    /// Prepares for another piece: nothing of the one before is needed any more.
     pub(super) fn reset(&mut self) -> io::Result<()> {
         match self {
             Self::Zlib(unpacker) => {

@@ -33,7 +33,7 @@ pub struct Amend {
 }
 
 impl Amend {
-    /// For one response.
+    /// Amends one response.
     pub fn new(capabilities: Capabilities) -> Self {
         Self {
             grammar: results(capabilities),
@@ -221,7 +221,7 @@ mod tests {
         let server = [&[b"\x02".as_slice(), DEFINITION, DEFINITION][..], &rest].concat();
         let client = [&[b"\x02".as_slice(), FIRST, SECOND][..], &rest].concat();
         assert_eq!(fed(amend, &frames(&server)), frames(&client));
-        // Of one result set only: another one's are its own.
+        // The definitions of one result set only: those of another are its own.
         let more: [&[u8]; 2] = [b"\xfe\0\0\x0a\0", b"\xfe\0\0\x0a\0"];
         let server = [&[b"\x01".as_slice(), DEFINITION][..], &more, &server].concat();
         let one = || {

@@ -55,7 +55,7 @@ pub struct AttributesAhead {
 }
 
 impl AttributesAhead {
-    /// Before the command byte.
+    /// The place before the command byte.
     pub fn new() -> Self {
         Self { head: Vec::new(), kinds: None, skip: 0 }
     }
@@ -126,7 +126,7 @@ mod tests {
         for n in 0..p.len() - 8 {
             assert_eq!(text_offset(&p[..n]), None, "{n} bytes");
         }
-        // Of an unknown type, the length is not known.
+        // The length of a value of an unknown type is not known.
         p[5] = 99;
         assert_eq!(text_offset(&p), None);
     }

@@ -70,7 +70,7 @@ pub enum LiteralKind {
 }
 
 impl LiteralKind {
-    /// Of a column definition.
+    /// The kind of literal that a column definition describes.
     pub fn of(definition: &[u8]) -> Option<Self> {
         const UNSIGNED: u8 = 0x20;
         let types = type_bytes(definition)?;
@@ -86,7 +86,7 @@ impl LiteralKind {
 /// Length, type, flags and decimals in a definition.
 pub type TypeBytes = [u8; 8];
 
-/// After length and type.
+/// Place of the flags, after length and type.
 const FLAGS_AT: usize = 5;
 
 /// How a column is to be described.

@@ -95,14 +95,14 @@ pub struct Cutter {
     /// The next frame continues the packet.
     continues: bool,
     reported: Reported,
-    /// Nothing is cut.
+    /// Packets pass as they are.
     passes: bool,
     /// Rows of the result set under way; `None` while none is.
     rows: Option<u64>,
 }
 
 impl Cutter {
-    /// For a client that speaks `client`.
+    /// A cutter for a client that speaks `client`.
     pub fn new(client: Capabilities, flavour: Flavour) -> Self {
         Self {
             told: DefaultReports::new(client, flavour),

@@ -221,7 +221,7 @@ impl Grammar {
         columns && len == r.position() + usize::from(self.flags_metadata())
     }
 
-    /// Nobody can follow the response any more.
+    /// Ends the following of a response that breaks the grammar.
     pub(super) fn broken(&mut self, what: &'static str) -> Progress {
         self.expected = Expected::Nothing;
         Progress::Broken(what)

@@ -283,7 +283,7 @@ pub struct ChangeUser<'a> {
     proof_at: Range<usize>,
     /// The proof has a length before it, instead of a NUL after it.
     counted: bool,
-    /// After a plugin's name, so that attributes may follow.
+    /// The proof comes after a plugin's name, so that attributes may follow.
     named: bool,
     body: &'a [u8],
     /// What follows the body as it was sent: an empty list of attributes is a byte too.

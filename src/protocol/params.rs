@@ -174,7 +174,7 @@ pub enum TypesBound {
         flag: (usize, u8),
         /// Where the types would be in the payload.
         at: usize,
-        /// As many values.
+        /// Number of values.
         count: usize,
     },
 }

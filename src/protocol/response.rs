@@ -24,7 +24,7 @@ pub struct Tracker {
     continues: bool,
     /// The result when the current packet is complete.
     verdict: Option<Progress>,
-    /// Of the last frame.
+    /// Sequence id of the last frame.
     seq: u8,
     /// The sequence id of the next frame, where packets are counted.
     next: Option<u8>,

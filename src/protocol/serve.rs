@@ -103,7 +103,7 @@ pub fn put_result_set<'a>(
 }
 
 fn definition(name: &str, kind: ColumnKind) -> Vec<u8> {
-    /// Of a number: its character set is that of bytes.
+    /// A number's character set is that of bytes.
     const BINARY: u8 = 63;
     const UNSIGNED: u16 = 32;
     const NUMBER: u16 = 1 << 15;

@@ -186,7 +186,7 @@ pub struct DefaultReports {
 }
 
 impl DefaultReports {
-    /// For a client that speaks `client`, outside of a transaction.
+    /// The reports for a client that speaks `client`, outside of a transaction.
     pub fn new(client: Capabilities, flavour: Flavour) -> Self {
         Self { tracks: client.has(Capabilities::SESSION_TRACK), flavour, explicit: false }
     }

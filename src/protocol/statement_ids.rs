@@ -26,12 +26,12 @@ pub struct StatementNumbers {
 }
 
 impl StatementNumbers {
-    /// Of a session right after its login: they are the server's.
+    /// The numbers of a session right after its login: they are the server's.
     pub fn at_login(flavour: Flavour) -> Self {
         Self { flavour, next: 1, shift: Some(0), hidden: HIDDEN }
     }
 
-    /// On another connection.
+    /// These numbers after a move to another connection.
     #[must_use]
     pub fn moved(self) -> Self {
         Self { shift: None, ..self }

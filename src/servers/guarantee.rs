@@ -16,7 +16,7 @@ pub enum Guarantee {
 }
 
 impl Guarantee {
-    /// Of a server among so many, by its last answer.
+    /// The guarantee of a server among so many, by its last answer.
     pub fn of(state: &ServerState, servers: usize) -> Self {
         match (state.seat(), state) {
             (Some(seat), _) => Self::Cluster(seat.cluster.clone()),

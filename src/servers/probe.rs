@@ -43,7 +43,7 @@ pub(super) struct Probe {
 }
 
 impl Probe {
-    /// Of the server whose lock tables are there.
+    /// A probe of the server whose lock tables are at `url`.
     pub(super) fn new(url: StoreUrl, limit: Duration, reads: bool) -> Self {
         Self { url, limit: limit.min(CONNECT), reads, conn: None }
     }
@@ -77,7 +77,7 @@ impl Probe {
         Ok(answer)
     }
 
-    /// After an error the connection is of no use.
+    /// Asks on this connection, which is of no use after an error.
     async fn look(&mut self, conn: &mut StoreConnection) -> Result<ProbeAnswer, StoreError> {
         let seen = conn.writability(ANSWER).await?;
         let (ident, mut seat) = (conn.ident().to_owned(), ClusterSeat::of(&seen.membership));

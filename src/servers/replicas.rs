@@ -34,7 +34,7 @@ impl Replicas {
 
     /// A replica for one more session, if there is one beside those that `passed` names.
     pub fn next(&self, passed: &[HostPort]) -> Option<Destination> {
-        // Of two that come at once, the second counts the first.
+        // If two sessions come at once, the second counts the first.
         let mut last = self.0.last.lock();
         let shown = self.0.writer.shown();
         let is_fit = |s: &ShownServer| s.replica && !passed.contains(&s.address.backend);

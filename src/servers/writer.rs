@@ -26,7 +26,7 @@ pub struct Writer(Arc<WriterInner>);
 #[derive(Debug)]
 struct WriterInner {
     servers: Vec<ServerAddress>,
-    /// Of each server.
+    /// Connections that wait for a greeting, by server.
     greetings: Vec<Greetings>,
     board: Mutex<Board>,
     /// The writer's place, for a look without a lock.

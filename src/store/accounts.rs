@@ -292,7 +292,7 @@ pub struct NewStoreAccount<'a> {
     pub schema: &'a str,
     /// Name of the account.
     pub account: &'a Account,
-    /// As [`password`] makes it.
+    /// The password, as [`password`] makes it.
     pub password: &'a str,
     /// The account may create the lock tables.
     pub creates: bool,

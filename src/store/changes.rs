@@ -55,7 +55,7 @@ pub struct GrantAttempt {
     pub name: Box<[u8]>,
     /// user@host.
     pub owner: Arc<[u8]>,
-    /// Before or after a proxy that waits.
+    /// Whether the grant comes before or after a proxy that waits.
     pub turn: Precedence,
     /// The connection holds the server's own lock, which is the grant's condition and its right.
     pub native: bool,
@@ -92,7 +92,7 @@ pub struct Others {
 }
 
 impl Others {
-    /// Before they are known: some may hold locks by their rows alone.
+    /// The other incarnations before they are known: some may hold locks by their rows alone.
     pub fn unknown() -> Self {
         Self { by_rows: true, ..Self::default() }
     }

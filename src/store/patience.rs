@@ -29,7 +29,7 @@ pub(super) struct AnswerLimit {
 }
 
 impl AnswerLimit {
-    /// With a server that stays what it is.
+    /// The limit with a server that stays what it is.
     pub(super) fn new() -> Self {
         Self { left: Box::pin(pending()) }
     }

@@ -80,7 +80,7 @@ impl StoreConnection {
         if self.passes_read_only().await? {
             return Ok(Some(PASSES_READ_ONLY.to_owned()));
         }
-        // Of a cluster; a member without a majority is not read-only.
+        // In a cluster, a member without a majority is not read-only.
         let refusal = self.writability(ANSWER).await?.refusal();
         Ok(refusal.map(|why| format!("the server {why}")))
     }
@@ -263,7 +263,7 @@ fn carrying_sql(
 /// As a grant under the token that the session has.
 fn to_change(held: &CarriedLock) -> LockChange {
     let grant = GrantAttempt {
-        // Of no attempt: nobody asks for this one.
+        // The id of no attempt: nobody asks for this one.
         id: rand::random_range(1..=u64::MAX >> 1),
         token: held.token,
         conn: held.conn,

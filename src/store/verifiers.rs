@@ -8,7 +8,7 @@ use crate::types::Flavour;
 /// Accounts at most; a server with more has those of the first ones read.
 const MOST: usize = 1024;
 
-/// Of one account: its user, and SHA1(SHA1(password)).
+/// What the server keeps of one account: its user, and SHA1(SHA1(password)).
 #[derive(Clone, PartialEq, Eq)]
 pub struct AccountVerifier {
     /// The user's name. Accounts for several hosts may have the same.

@@ -66,7 +66,7 @@ impl<W> AccountTurns<W> {
         self.shares.values().flat_map(|share| &share.queue)
     }
 
-    /// Only these still wait.
+    /// Keeps only the waiting sessions for which `waits` is true.
     pub(super) fn retain(&mut self, waits: impl Fn(&W) -> bool) {
         for share in self.shares.values_mut() {
             share.queue.retain(&waits);

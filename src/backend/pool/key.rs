@@ -27,12 +27,12 @@ const MADE_EQUAL: Capabilities = Capabilities(
 );
 
 impl PoolKey {
-    /// Of a session of this account that speaks `capabilities`.
+    /// The key of a session of this account that speaks `capabilities`.
     pub fn new(user: UserName, capabilities: Capabilities, tls: LegTls) -> Self {
         Self { user, capabilities: capabilities.without(MADE_EQUAL), tls }
     }
 
-    /// Of the same session as another account.
+    /// The key of the same session as another account.
     #[must_use]
     pub fn of_user(&self, user: UserName) -> Self {
         Self { user, ..self.clone() }

@@ -27,7 +27,7 @@ pub(crate) struct Finding {
     pub(crate) text: String,
     /// The advice.
     pub(crate) advice: String,
-    /// Where.
+    /// The object that the finding is about.
     pub(crate) object: Option<FoundObject>,
 }
 

@@ -34,7 +34,7 @@ pub(in crate::engine) struct Question {
     pub(in crate::engine) events: EventSender,
 }
 
-/// Somebody who waits until the server no longer works for a connection.
+/// A wait until the server no longer works for a connection.
 #[derive(Debug)]
 pub(in crate::engine) struct Absence {
     pub(in crate::engine) conn: BackendId,
@@ -48,11 +48,11 @@ pub(in crate::engine) struct Absence {
 /// A connection to look for.
 #[derive(Debug)]
 pub(in crate::engine) enum Disconnection {
-    /// Until it is over.
+    /// Looked for until the connection is over; then the locks are released.
     Release(DeferredRelease),
-    /// Once.
+    /// Looked for once, to answer a question.
     Ask(Question),
-    /// Until it is over, to which it is brought.
+    /// Looked for until the connection is over, and ended meanwhile.
     Await(Absence),
 }
 
@@ -103,7 +103,7 @@ struct Watcher {
     gone: mpsc::UnboundedSender<DeferredRelease>,
     watches: Vec<DeferredRelease>,
     absences: Vec<Absence>,
-    /// Until the next look.
+    /// Time until the next look.
     pause: Duration,
     /// That nothing can be seen was logged.
     complained: bool,

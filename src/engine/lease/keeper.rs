@@ -234,7 +234,7 @@ impl Keeper {
         self.incarnation = Some(now.clone());
         let sent = mutants::or(Mutant::DeadlineFromAck, sent, clock::now());
         self.server.settled(&meta);
-        // Before a session goes on.
+        // Must be known before a session goes on.
         self.lease.set_unwritable(None);
         self.lease.renewed(sent, self.terms.deadline(sent), self.terms.jeopardy(sent));
         self.suspension.resume();

@@ -21,7 +21,7 @@ impl Service {
         };
         let suspects: HashSet<(Key, u64)> =
             rows.into_iter().filter(|(key, token)| !known(key, *token)).collect();
-        // Of a row read once, the release may have been under way.
+        // A release of a row that was read once may have been under way, so two readings decide.
         let ghosts: Vec<_> = suspects.intersection(&self.suspects).cloned().collect();
         self.suspects = suspects;
         for (key, token) in ghosts {

@@ -190,7 +190,7 @@ impl Service {
             let held = LocalHold::new(row.token, &waiter.claim, outcome.run);
             let (conn, backend) = (ConnectionId(row.conn), CurrentBackend::default());
             state.release = Some(PendingRelease { token: row.token, done: None });
-            // Of its holder no more is known.
+            // No more is known of the holder.
             let (owner, leaving) = (Arc::default(), Some(FOUND));
             state.held = Some(LocalHold { conn, backend, owner, leaving, native: false, ..held });
             state.requeue(waiter);

@@ -26,14 +26,14 @@ struct Assigned {
 /// Whether a connection that a session gives back may work for another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reuse {
-    /// Nobody ends it on account of this session.
+    /// No KILL for this session is on its way to the connection.
     Allowed,
     /// A KILL for this session is on its way to the connection, and would hit the next session there.
     Forbidden,
 }
 
 impl CurrentBackend {
-    /// Of a session that has this connection.
+    /// The place of a session that has this connection.
     pub fn of(id: BackendId) -> Self {
         let current = Self::default();
         current.set(id, None, None);
@@ -78,7 +78,7 @@ impl CurrentBackend {
         self.0.lock().as_ref().and_then(|assigned| assigned.run)
     }
 
-    /// From here on none does.
+    /// The session has no connection from here on.
     pub fn clear(&self) -> Reuse {
         match self.0.lock().take() {
             Some(Assigned { condemned: 1.., .. }) => Reuse::Forbidden,

@@ -20,7 +20,7 @@ pub(in crate::engine) struct Deferred {
     left: Mutex<Vec<LeftRelease>>,
     /// Whether there are some: the engine looks before each request.
     some: AtomicBool,
-    /// Somebody watches.
+    /// A task watches whether the engine must be woken.
     watched: AtomicBool,
 }
 

@@ -33,9 +33,9 @@ pub struct Lease {
     proxy: AtomicU64,
     /// CLOCK_BOOTTIME in nanoseconds at which locks of this incarnation are no longer ours.
     deadline: AtomicU64,
-    /// From here on no new grants.
+    /// From this time on, no new grants.
     jeopardy: AtomicU64,
-    /// Before this no grants: the startup wait.
+    /// No grants before this time: the startup wait.
     grants_from: AtomicU64,
     /// When the last acknowledged renewal was sent.
     renewed: AtomicU64,
@@ -272,7 +272,7 @@ impl Lease {
         self.jeopardy.store(0, Ordering::Release);
     }
 
-    /// Nothing is vouched for any more.
+    /// Ends the incarnation: no lock is vouched for any more.
     pub(in crate::engine) fn end(&self) {
         self.proxy.store(0, Ordering::Release);
         self.deadline.store(0, Ordering::Release);

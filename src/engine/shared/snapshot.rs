@@ -35,7 +35,7 @@ pub struct WaitInfo {
 /// A deadlock that this proxy has ended.
 #[derive(Debug, Clone)]
 pub struct Deadlock {
-    /// When.
+    /// When the deadlock was ended.
     pub at: SystemTime,
     /// Whether it went over several proxies.
     pub across: bool,

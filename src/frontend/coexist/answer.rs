@@ -52,7 +52,7 @@ pub(super) fn held_by(response: &[u8], function: Function, conn: ConnectionId) -
     for frame in frames(response) {
         let payload = &frame[HEADER..];
         if is_definition(payload) {
-            // After it: flags, decimals, and a filler of two bytes.
+            // The type is followed by flags, decimals, and a filler of two bytes.
             kind = payload.len().checked_sub(6).map(|at| payload[at]);
         }
         let number = match (payload, kind) {

@@ -41,9 +41,9 @@ pub(super) enum KillRights {
 /// What the privileges of a session allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Power {
-    /// To end sessions of others.
+    /// The right to end sessions of others.
     others: bool,
-    /// To end sessions of accounts with SYSTEM_USER, too.
+    /// The right to end sessions of accounts with SYSTEM_USER, too.
     system_users: bool,
 }
 

@@ -193,7 +193,7 @@ fn watch_prepared(
     CommandAction::Forward(None)
 }
 
-/// After a change of user, whether it was let in or not.
+/// Begins again after a change of user, whether it was let in or not.
 pub(crate) fn watch_changed_user(watch: &mut Watch, change: Option<&ChangeUser<'_>>, peer: Peer) {
     watch.anew(change.map(|c| who(c.user, c.database, peer, |k| c.attribute(k))));
 }

@@ -103,7 +103,7 @@ pub(crate) enum Judged<T> {
 enum Computed {
     Row(Vec<Option<Vec<u8>>>),
     Error,
-    /// Not because of what it says.
+    /// The question was ended from outside, not because of the expression: the server's error.
     Ended(Vec<u8>),
 }
 

@@ -237,7 +237,7 @@ impl CallContext<'_> {
         attend(self.locks, self.context, self.server.question(&packet)).await
     }
 
-    /// As [`Self::ask_row`], of such a text.
+    /// Does [`Self::ask_row`] for a text in which nothing is the client's.
     pub(crate) async fn question_row(
         &mut self,
         text: &[u8],

@@ -20,13 +20,13 @@ use crate::types::{ConnectionId, ProxyId};
 /// What an event asks of the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// Nothing.
+    /// Nothing is asked of the session.
     Nothing,
-    /// To check whether the client is still there, and to answer with this number.
+    /// The session is to check whether the client is still there, and to answer with this number.
     Look(u64),
-    /// To end, for KILL.
+    /// The session is to end, for KILL.
     End,
-    /// To give its connection to the server back, if nothing needs it.
+    /// The session is to give its connection to the server back, if nothing needs it.
     GiveBack,
 }
 
@@ -107,7 +107,7 @@ pub(crate) struct LockOwner {
 }
 
 impl LockOwner {
-    /// Of a session that holds nothing.
+    /// The owner of a session that holds nothing.
     pub(crate) fn new(
         ledger: Ledger,
         engine: Engine,

@@ -81,7 +81,7 @@ pub(crate) enum GateStep {
 /// One wait, and what the server knows of it.
 pub(crate) struct VisibleWait<'a> {
     shown: &'a WaitStatement<'a>,
-    /// Of the lock.
+    /// Tag of the lock.
     tag: u64,
     /// Arguments that the server warns about.
     pure: &'a [Vec<u8>],
@@ -94,7 +94,7 @@ pub(crate) struct VisibleWait<'a> {
 }
 
 impl<'a> VisibleWait<'a> {
-    /// Of a wait that begins now and, if not `once`, ends at `until`.
+    /// A wait that begins now and, if not `once`, ends at `until`.
     pub(crate) fn new(
         shown: &'a WaitStatement<'a>,
         tag: u64,
@@ -184,7 +184,7 @@ pub(crate) async fn wait_at(
         cx.server.send_hidden(&packet::reset_statement(*id))?;
     }
     if wait.name.is_none() {
-        // After an error the server must not be asked.
+        // The name is asked for first: after an error the server must not be asked.
         wait.name = source_name(cx, call).await?;
     }
     if wait.shown.cursor {

@@ -51,7 +51,7 @@ pub(crate) async fn fence_write(
     let write = cx.exchange(packet).await?;
     attend(cx.locks, cx.context, cx.server.keep_diagnostics()).await?;
     let answer = settle_write(cx, write).await?;
-    // Somebody may have ended the statement that switches it on.
+    // A KILL QUERY may have ended the statement that switches autocommit on.
     for _ in 0..TRIES {
         if !cx.server.status().flags().has(Status::AUTOCOMMIT) {
             back(cx).await?;
@@ -68,7 +68,7 @@ pub(crate) async fn fence_write(
 async fn is_between(cx: &mut CallContext<'_>) -> Result<bool, CloseReason> {
     let apart = |status: Status| status.has(Status::AUTOCOMMIT) && !status.has(Status::IN_TRANS);
     if apart(cx.server.status().flags()) && cx.server.status().may_have_changes() {
-        // After an error only the server knows.
+        // After an error only the server knows whether a transaction is open.
         attend(
             cx.locks,
             cx.context,
@@ -89,7 +89,7 @@ async fn settle_write(cx: &mut CallContext<'_>, write: Reply) -> Result<Vec<u8>,
     if cx.server.status().flags().has(Status::IN_TRANS) {
         instead = put_question(cx).await?;
     } else {
-        // Of tables without transactions it is made already.
+        // A write to tables without transactions is made already.
         count(cx, "unfenced");
     }
     if let Some(error) = instead {

@@ -39,7 +39,7 @@ pub(super) struct OwnGreeting {
 }
 
 impl OwnGreeting {
-    /// If some client may be let in by it.
+    /// A greeting of the proxy's own, if some client may be let in by it.
     pub(super) fn of(context: &Context) -> Option<Self> {
         let Shared { secrets, .. } = context.shared.as_ref()?;
         let known = secrets.admissions().greeting(context.config.pooling.login_check_ttl)?;

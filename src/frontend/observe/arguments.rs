@@ -14,7 +14,7 @@ use crate::types::Flavour;
 pub(super) struct Told<'a>(&'a [u8]);
 
 impl<'a> Told<'a> {
-    /// As it is given.
+    /// The value as it is given.
     pub(super) fn bytes(self) -> &'a [u8] {
         self.0
     }

@@ -106,7 +106,7 @@ pub(crate) fn one_value(reply: &[u8]) -> Outcome {
         let row = frames.find(|f| !is_definition(f) && !end(f)).filter(|_| columns == 1)?;
         Some(match row {
             [0xfb] | [0, 0b100, ..] => Outcome::Null,
-            // After the header and the bits of NULLs.
+            // A binary row: the value follows the header and the bits of NULLs.
             [0, 0, value @ ..] if value.len() >= 4 => {
                 if value.iter().all(|b| *b == 0) {
                     Outcome::Zero

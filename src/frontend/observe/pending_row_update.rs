@@ -10,7 +10,7 @@ use super::run_end::RunEnd;
 #[derive(Debug)]
 pub(crate) struct PendingRowUpdate {
     pub need: RowUpdate,
-    /// Of a statement whose locks only the server may know.
+    /// A statement whose locks only the server may know.
     pub untold: UnknownLocks,
     /// What is held back of it.
     pub held: Option<HeldBack>,

@@ -26,7 +26,7 @@ pub(crate) struct SessionReport {
 }
 
 impl SessionReport {
-    /// Of a session, whose holds are shown among `seen`.
+    /// The report of a session, whose holds are shown among `seen`.
     pub(crate) fn new(
         observer: Observer,
         who: StatementUser,

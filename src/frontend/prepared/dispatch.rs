@@ -138,7 +138,7 @@ async fn execute_prepared(
             let (composite, columns) = (Arc::clone(composite), Arc::clone(columns));
             let context = statement.context.clone();
             cx.command.keep(&as_it_is, &text);
-            // Of a DO, MySQL would show what is run in its place.
+            // For a DO, MySQL would show the statement that is run in its place.
             let cursor = wants_cursor(execute.flags) && composite.verb != Verb::Do;
             let values = Values { payload: &packet[HEADER..], execute: &execute, cursor };
             let bound =

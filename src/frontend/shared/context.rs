@@ -89,13 +89,13 @@ pub struct Context {
 }
 
 impl Context {
-    /// With the settings of a listener.
+    /// This context with the settings of a listener.
     #[must_use]
     pub fn renewed_with(&self, in_force: InForce) -> Self {
         Self { in_force, ..self.clone() }.renewed()
     }
 
-    /// For a new session.
+    /// This context for a new session, with the settings of the moment.
     #[must_use]
     pub fn renewed(&self) -> Self {
         let (config, hops) = self.in_force.both();

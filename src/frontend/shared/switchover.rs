@@ -50,7 +50,7 @@ enum HoldStage {
 
 #[derive(Debug)]
 struct HoldProgress {
-    /// Of the last hold.
+    /// Number of the last hold.
     number: u64,
     stage: HoldStage,
     begun: Instant,
@@ -65,7 +65,7 @@ pub struct ShownSwitchover {
     pub number: u64,
     /// No transaction is open.
     pub ready: bool,
-    /// Until statements go on.
+    /// Time until statements go on.
     pub left: Duration,
     /// Why the last one has ended.
     pub last: Option<SwitchoverEnd>,
@@ -88,7 +88,7 @@ struct SwitchoverInner {
 }
 
 impl Switchover {
-    /// Of a cluster: none is on.
+    /// The switchover of a cluster, of which none is on.
     pub fn new(cluster: Option<&str>, registry: &Registry, metrics: &Arc<Metrics>) -> Self {
         let at = Instant::now();
         let now =

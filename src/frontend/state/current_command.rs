@@ -10,7 +10,7 @@ enum Counting {
     /// Whatever the proxy sends for a command counts once, as that command.
     #[default]
     Once,
-    /// Of one that was counted.
+    /// The command was counted already.
     Done,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct CurrentCommand {
 }
 
 impl CurrentCommand {
-    /// From here on it is one of several statements of a text.
+    /// Makes the command one of several statements of a text.
     pub(crate) fn become_part(&mut self) {
         *self = Self { counting: self.counting, is_part: true, ..Self::default() };
     }

@@ -40,7 +40,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// After a login.
+    /// The identity of a session after its login.
     pub(crate) fn new(
         peer: Peer,
         method: Method,

@@ -30,7 +30,7 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Of a session that holds nothing.
+    /// The ledger of a session that holds nothing.
     pub(crate) fn new(guard: Arc<LeaseGuard>) -> Self {
         let (held, taken) = (Held::default(), None);
         let without_row = Vec::new();

@@ -20,7 +20,7 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    /// Before the row.
+    /// A cursor before its row.
     pub(crate) fn new(column: ColumnType, value: Option<u64>) -> Self {
         Self { column, value, fetched: false }
     }
@@ -109,7 +109,7 @@ impl LockStatement {
         }
     }
 
-    /// Of one bare call.
+    /// A statement of one bare call.
     #[cfg(test)]
     pub(crate) fn of_call(bare: BareCall, text: &[u8], params: usize, name: Vec<u8>) -> Self {
         Self::new(Calls::Bare(bare), text, params, name)

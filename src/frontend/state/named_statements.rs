@@ -61,17 +61,17 @@ impl NamedStatements {
         self.by_name.get(folded)
     }
 
-    /// From here on, a name means this.
+    /// Gives a name this meaning.
     pub(crate) fn insert(&mut self, folded: Vec<u8>, meaning: NameMeaning) {
         self.by_name.insert(folded, meaning);
     }
 
-    /// From here on, a name is not known.
+    /// Forgets a name.
     pub(crate) fn remove(&mut self, folded: &[u8]) {
         self.by_name.remove(folded);
     }
 
-    /// From here on, only names of statements with calls are known.
+    /// Forgets all names but those of statements with calls.
     pub(crate) fn forget_without_calls(&mut self) {
         self.by_name.retain(|_, meaning| match meaning {
             NameMeaning::Calls(statement) => !statement.composite.calls.is_empty(),

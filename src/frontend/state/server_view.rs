@@ -36,7 +36,7 @@ pub(crate) struct ServerView {
 }
 
 impl ServerView {
-    /// Of a server right after a login.
+    /// The view of a server right after a login.
     pub(crate) fn new(flavour: Flavour, version: u32, several: bool) -> Self {
         Self {
             flavour,

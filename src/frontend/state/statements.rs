@@ -78,7 +78,7 @@ impl Statements {
         self.latest = None;
     }
 
-    /// From here on the server runs it as it is.
+    /// Forgets a statement: from here on the server runs it as it is.
     pub(crate) fn remove(&mut self, id: u32) {
         let id = self.meant(id);
         self.prepared.remove(&id);

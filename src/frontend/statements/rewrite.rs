@@ -28,7 +28,7 @@ impl Edit {
     }
 }
 
-/// Of several calls.
+/// Edits of several calls.
 pub(crate) type Edits = Vec<Edit>;
 
 /// Which of the expressions.
@@ -38,7 +38,7 @@ pub(crate) enum Which {
     Trial,
 }
 
-/// For a call that is not evaluated.
+/// The edit for a call that is not evaluated.
 pub(crate) fn edit_for_nothing(cx: &CallContext<'_>, call: &Call) -> Edit {
     // Were it evaluated nevertheless, it must not look like a lock.
     let value = (call.function == Function::ReleaseAllLocks).then_some(0);
@@ -104,7 +104,7 @@ fn result_expression(cx: &CallContext<'_>, back: Back, value: &str) -> Vec<u8> {
     if warns { format!("IF(0,FOUND_ROWS(),{value})").into_bytes() } else { value.into_bytes() }
 }
 
-/// For a call that returned `value`; `again` has warnings to repeat.
+/// The edit for a call that returned `value`; `again` has warnings to repeat.
 pub(crate) fn edit_for(
     cx: &CallContext<'_>,
     call: &Call,

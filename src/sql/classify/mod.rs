@@ -83,7 +83,7 @@ pub struct Judging<'a> {
 }
 
 impl<'a> Judging<'a> {
-    /// At the first reading.
+    /// A judgement that begins at the first reading.
     pub fn of(text: &'a [u8], dialect: Dialect) -> Self {
         let readings = Readings::of(text, dialect);
         let silent =

@@ -44,9 +44,9 @@ pub enum Named {
 /// A name as servers compare it: case and accents do not matter.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct StatementName {
-    /// In lower case.
+    /// The name in lower case.
     pub folded: Vec<u8>,
-    /// Of letters, digits, `_` and `$`, which fold in one way only.
+    /// The name has only letters, digits, `_` and `$`, which fold in one way only.
     pub plain: bool,
     /// The name follows `SET STATEMENT … FOR`.
     pub set: bool,

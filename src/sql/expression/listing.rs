@@ -34,9 +34,9 @@ pub struct Listing {
 /// A place for a common table expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// Before this SELECT, which has none.
+    /// Before this SELECT, which has no WITH.
     Select(usize),
-    /// Before the others, after this WITH.
+    /// Before the other expressions, after this WITH.
     With(usize),
 }
 

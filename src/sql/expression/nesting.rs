@@ -11,9 +11,9 @@ pub(in crate::sql) struct Tokens<'a> {
     pub(in crate::sql) text: &'a [u8],
     dialect: Dialect,
     pub(in crate::sql) list: &'a [Token],
-    /// Of a parenthesis that opens, the one that closes it.
+    /// For a parenthesis that opens, the one that closes it.
     pub(in crate::sql) closes: Vec<usize>,
-    /// Of a parenthesis that closes, the one that opens it.
+    /// For a parenthesis that closes, the one that opens it.
     pub(in crate::sql) opens: Vec<usize>,
     /// Parentheses open around it.
     pub(in crate::sql) depths: Vec<u32>,

@@ -10,7 +10,7 @@ use crate::sql::lexer::tokens::tokens;
 /// Whether the server ends the connection after a text whose last statement has run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ConnectionRelease {
-    /// No.
+    /// The connection stays.
     #[default]
     No,
     /// Yes.

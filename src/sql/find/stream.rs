@@ -66,11 +66,11 @@ pub struct Stream {
     readings: Vec<Finder>,
     stride: usize,
     mentions: Mentions,
-    /// From here on every name counts.
+    /// Every name counts from here on.
     names_count: bool,
     /// Bytes that were spoilt.
     spoilt: Option<usize>,
-    /// Nothing is.
+    /// Nothing is spoilt: the statement is only searched.
     looks: bool,
     /// There are names that may be executed.
     named: bool,

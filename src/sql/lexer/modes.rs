@@ -65,17 +65,17 @@ impl Modes {
         quote == b'\'' || (quote == b'"' && self.with(ANSI_QUOTES).is_empty())
     }
 
-    /// In either.
+    /// Combinations in either set.
     pub(in crate::sql) fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// In both.
+    /// Combinations in both sets.
     pub(in crate::sql) fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// In this and not in the other.
+    /// Combinations in this set and not in the other.
     pub(in crate::sql) fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }

@@ -2,7 +2,7 @@
 
 use super::scanner::{Kind, ScanState, Scanner, Token, TrailOf};
 
-/// From here on bytes may start a character of two.
+/// The first byte that may start a character of two.
 const FIRST_LEAD: u8 = 0x81;
 
 impl Scanner {

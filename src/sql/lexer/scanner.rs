@@ -50,7 +50,7 @@ pub(in crate::sql) enum ScanState {
     WordEnded,
     Dash,
     DashDash,
-    /// After two that in these modes begin no comment.
+    /// After two dashes that in these modes begin no comment.
     TwoDashes,
     LineComment,
     Slash,

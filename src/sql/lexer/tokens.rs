@@ -31,7 +31,7 @@ pub(in crate::sql) struct TokenCursor<'a> {
 }
 
 impl<'a> TokenCursor<'a> {
-    /// At the first token.
+    /// A cursor at the first token.
     pub(in crate::sql) fn new(text: &'a [u8], tokens: &'a [Token]) -> Self {
         Self { text, tokens }
     }

@@ -218,7 +218,7 @@ impl<'a> SessionJudge<'a> {
         }
     }
 
-    /// After a name and at its parenthesis.
+    /// Notes a call, after a name and at its parenthesis.
     fn call(&mut self) {
         let named = |last: &Token| matches!(last.kind, Kind::Word | Kind::Quoted);
         if let Some(last) = self.last.filter(named) {
