@@ -13,7 +13,7 @@ use crate::types::ProxyId;
 /// Why there is no state directory.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    /// It cannot be made, read or written.
+    /// The directory cannot be made, read or written.
     #[error("{path}: {source}")]
     Io {
         /// The file or directory.
@@ -90,7 +90,7 @@ impl StateDir {
         Ok(())
     }
 
-    /// Incarnations whose process is certainly gone. Their files stay, locked by this process,
+    /// Returns the incarnations whose process is certainly gone. Each file of theirs stays, locked by this process,
     /// until [`Self::forget`].
     pub fn reap(&mut self) -> Result<Vec<ProxyId>, StateError> {
         let mut gone = Vec::new();
@@ -130,7 +130,7 @@ impl StateDir {
         Ok((read.is_ok() && text == self.proof(&file)?).then_some(file))
     }
 
-    /// The text that makes a file proof. It names the file itself: a copy is locked by no process.
+    /// The text that makes a file proof. The text names the file itself: a copy is locked by no process.
     fn proof(&self, file: &File) -> io::Result<String> {
         let is = file.metadata()?;
         Ok(format!("{}file {} {}\n", self.here, is.dev(), is.ino()))
@@ -139,7 +139,7 @@ impl StateDir {
     /// Removes the files of incarnations that `over` says need no more proof.
     pub fn forget(&mut self, over: impl Fn(ProxyId) -> bool) {
         for (id, _) in self.locked.extract_if(.., |(id, _)| over(*id)) {
-            // One that cannot be removed is reaped by the next process.
+            // A file that cannot be removed is reaped by the next process.
             let _ = fs::remove_file(self.path.join(name(id)));
         }
     }

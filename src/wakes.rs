@@ -73,7 +73,7 @@ impl Wakes {
             Some(())
         });
         if later.is_none() {
-            // It writes only if the task that passes wakes on is asleep.
+            // A notification costs a write only if the task that passes wakes on is asleep.
             self.bell.notify_one();
         }
     }

@@ -1,5 +1,5 @@
-//! A newer program takes this process's place. It is started beside this process, and accepts on the same listening
-//! sockets when it is ready. This process then stops accepting, and keeps its sessions until they end.
+//! A newer program takes this process's place. The new process is started beside this one, and accepts on the same
+//! listening sockets when it is ready. This process then stops accepting, and keeps its sessions until they end.
 
 use std::collections::HashSet;
 use std::ffi::OsString;

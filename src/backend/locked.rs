@@ -19,7 +19,7 @@ pub(super) struct LockedSlots {
     free: Vec<LockedSlot>,
 }
 
-/// One slot. Its owner may read and write the slot, in the memory that it was taken from.
+/// One slot, which its owner may read and write in the memory that the slot was taken from.
 pub(super) struct LockedSlot {
     block: usize,
     at: usize,

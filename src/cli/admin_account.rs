@@ -13,10 +13,10 @@ use crate::admin::accounts::{AdminRole, line};
 pub(super) struct AdminAccount {
     /// The account's name
     name: String,
-    /// Its role: "viewer" may query, "operator" may also act
+    /// Role of the account: "viewer" may query, "operator" may also act
     #[arg(long, default_value = "viewer")]
     role: String,
-    /// Its password, the file's only line [default: the first line of standard input]
+    /// File with the account's password as its only line [default: the first line of standard input]
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
 }

@@ -16,7 +16,7 @@ pub(super) struct AdminSocketArgs {
     /// The proxy's configuration file
     #[arg(long, short, value_name = "FILE", env = "LOCKSTEAD_CONFIG")]
     config: Option<PathBuf>,
-    /// Its socket for administrators: unix:PATH [default: found like the proxy does, or the service's]
+    /// The proxy's socket for administrators: unix:PATH [default: found like the proxy does, or the service's]
     #[arg(long, value_name = "SOCKET", env = "LOCKSTEAD_ADMIN")]
     admin: Option<String>,
     #[arg(long, env = "LOCKSTEAD_LISTEN", hide = true)]

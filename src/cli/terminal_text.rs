@@ -47,7 +47,7 @@ pub(super) fn lines(text: &str) -> String {
     text.split('\n').map(plain).collect::<Vec<_>>().join("\n")
 }
 
-/// JSON, whose text may be displayed: what JSON need not escape is escaped, too. Its own ends of lines stay.
+/// JSON, whose text may be displayed: what JSON need not escape is escaped, too. Ends of lines between its values stay.
 pub(super) fn safe(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {

@@ -60,7 +60,7 @@ pub struct Raw {
     /// Certificate for http, PEM; all of http is then encrypted [default: none]
     #[arg(long, value_name = "FILE", env = "LOCKSTEAD_HTTP_TLS_CERT")]
     pub http_tls_cert: Option<String>,
-    /// Its key, PEM
+    /// Key of http_tls_cert, PEM
     #[arg(long, value_name = "FILE", env = "LOCKSTEAD_HTTP_TLS_KEY")]
     pub http_tls_key: Option<String>,
     /// Locks with their own metrics, with commas: names, and patterns with * [default: none]
@@ -145,7 +145,7 @@ pub struct Raw {
     /// Certificate for clients, PEM, with its chain [default: one made at first start]
     #[arg(long, value_name = "FILE", env = "LOCKSTEAD_TLS_CERT")]
     pub tls_cert: Option<String>,
-    /// Its key, PEM
+    /// Key of tls_cert, PEM
     #[arg(long, value_name = "FILE", env = "LOCKSTEAD_TLS_KEY")]
     pub tls_key: Option<String>,
     /// Oldest TLS for clients: "1.2" or "1.3" [default: 1.2]
@@ -167,7 +167,7 @@ pub struct Raw {
     /// Certificates for the server, each used for clients that show it, PEM, with commas
     #[arg(long, value_name = "FILE", env = "LOCKSTEAD_BACKEND_TLS_CERT")]
     pub backend_tls_cert: Option<OneOrMore>,
-    /// Their keys, PEM
+    /// Keys of backend_tls_cert, PEM
     #[arg(long, value_name = "FILE", env = "LOCKSTEAD_BACKEND_TLS_KEY")]
     pub backend_tls_key: Option<OneOrMore>,
     /// With backend_tls = "match": count clients on this machine as using TLS [default: false]
@@ -196,8 +196,8 @@ pub struct Raw {
     /// ("clear") or nothing ("off") [default: clear]
     #[arg(long, value_name = "WHAT", env = "LOCKSTEAD_LEARN_PASSWORDS")]
     pub learn_passwords: Option<String>,
-    /// With pooling: how long a login that the server has accepted counts for others like it, which are then let in
-    /// without asking the server; 0s: each login is asked about [default: 10s]
+    /// With pooling: how long a login that the server has accepted counts for others like it. These are let in without
+    /// asking the server. 0s: each login is asked about [default: 10s]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_LOGIN_CHECK_TTL")]
     pub login_check_ttl: Option<String>,
     /// With pooling: how a connection gets the state of a session that had another one before: it is reset and gets all

@@ -1,7 +1,7 @@
 //! The lock engine: locks and their holders, in memory and in the store, under one lease.
 //!
-//! Sessions talk to the engine through [`handle::Engine`] alone. Its tasks run on a thread of their own; the keeper of
-//! the lease has another, so that a busy engine never delays a renewal.
+//! Sessions talk to the engine through [`handle::Engine`] alone. The engine's tasks run on a thread of their own; the
+//! keeper of the lease has another, so that a busy engine never delays a renewal.
 
 pub mod handle;
 pub(in crate::engine) mod housekeeping;

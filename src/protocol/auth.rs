@@ -1,5 +1,5 @@
-//! Password proofs. The proxy needs them for its own logins, to end greeted connections nobody wants, and for a
-//! client's password that has to be encrypted on one leg and not on the other.
+//! Password proofs. The proxy needs them for its own logins, with which it ends greeted connections that no client
+//! wants. Where a client's password is encrypted on one leg and not on the other, the proxy makes a proof, too.
 
 use std::fmt;
 

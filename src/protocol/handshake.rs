@@ -216,8 +216,8 @@ impl<'a> Login<'a> {
         attribute(self.attributes, key)
     }
 
-    /// The packet for the server, which offered what `server` says. It has other ways to wrap bytes, another proof if
-    /// need be, and `tag` as its first attribute if there is one and the server takes attributes.
+    /// The packet for the server, which offered what `server` says. The new packet has other ways to wrap bytes, and
+    /// another proof if need be. `tag` is its first attribute, if there is one and the server takes attributes.
     pub fn for_server(
         &self,
         server: Capabilities,

@@ -66,8 +66,8 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Not executed, worth repeating. The cause is a deadlock, a lock wait that timed out, a commit that another member
-    /// of the cluster was ahead of, or a prepared statement that the server lost in a change of its tables.
+    /// Not executed, worth repeating. The cause is a deadlock, a lock wait that timed out, or a commit that another
+    /// member of the cluster was ahead of. Or the server lost a prepared statement in a change of its tables.
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Refused { code: 1213 | 1205 | 1615 | 3572 | 3101 | LOST_RACE, .. })
     }

@@ -47,7 +47,7 @@ impl EpochBasis {
 
     /// The epoch after this one and after `known`, for a server whose clock says `now`.
     ///
-    /// Tokens of the new epoch begin above all earlier ones: garbage collection has moved the base on by far less than
+    /// Tokens of the new epoch begin above all earlier ones. Garbage collection has moved the base on by far less than
     /// 2^31 a second, but a clock may have gone back.
     pub fn next_epoch(&self, known: u64, now: u64) -> u64 {
         [self.meta.epoch + 1, known + 1, (self.meta.base >> 31) + 1, now]

@@ -126,8 +126,8 @@ pub fn same_run(a: i64, b: i64) -> bool {
     a.abs_diff(b) <= SLACK
 }
 
-/// A run of a server as a number, for claims by the server's own locks. It has a hash of the identity, so that nobody
-/// can choose it, and is not 0.
+/// A run of a server as a number, for claims by the server's own locks. The number has a hash of the identity, so that
+/// nobody can choose it, and is not 0.
 pub fn run_number(ident: &str, started: i64) -> u64 {
     let hash = Sha256::digest(ident);
     let server = u32::from_be_bytes([hash[0], hash[1], hash[2], hash[3]]);

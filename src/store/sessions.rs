@@ -208,8 +208,8 @@ impl StoreConnection {
         Ok(self.among_threads(&[]).await?.is_some())
     }
 
-    /// The server sessions of a proxy. These are the ones that carry its tag and have an id up to `tagged`, and the
-    /// ones that its lock rows name (`named`, meaningful only in the server run that gave these ids).
+    /// The server sessions of a proxy. Some carry its tag, and have an id up to `tagged`. Others are named by its lock
+    /// rows (`named`, meaningful only in the server run that gave these ids).
     pub async fn sessions_of(
         &mut self,
         schema: &str,

@@ -105,7 +105,7 @@ impl StoreConnection {
     }
 
     /// Enters an incarnation that was registered on another server and that this one does not know, as one of the epoch
-    /// `old`. It is LIVE then, and can neither renew nor grant before it joins `epoch`.
+    /// `old`. The incarnation is LIVE then, and can neither renew nor grant before it joins `epoch`.
     pub async fn enter_again(
         &mut self,
         schema: &str,

@@ -1,7 +1,7 @@
 //! Making a dead proxy's locks free: its server sessions are ended first.
 //!
-//! DEAD means that the incarnation can neither renew nor grant. Its sessions may still run and commit, so they are
-//! killed. Only when the server shows none of them does the incarnation become CLEAN (I8).
+//! DEAD means that the incarnation can neither renew nor grant. Sessions of a dead proxy may still run and commit, so
+//! they are killed. Only when the server shows none of them does the incarnation become CLEAN (I8).
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -125,7 +125,7 @@ impl Service {
         self.native.is_on && self.is_native_here(row)
     }
 
-    /// Whether a row names this proxy for a grant that no client knows of or will be told. Its client has got an error
+    /// Whether a row names this proxy for a grant that no client knows of or will be told. The client has got an error
     /// while the outcome was unknown, or has been told that the lock is released. The row goes back soon.
     fn is_nobodys(&self, key: &Key, row: &LockRow) -> bool {
         let mine = self.incarnation().is_some_and(|proxy| proxy.0 == row.holder);

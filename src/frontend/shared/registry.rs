@@ -155,7 +155,7 @@ impl Registry {
         if self.0.draining.load(Ordering::SeqCst)
             && let Some(member) = self.0.sessions.get(&id)
         {
-            // The client was accepted before the drain. Its session may enter after the announcement, or hear it twice.
+            // The client was accepted before the drain. The session may enter after the announcement, or hear it twice.
             let _ = member.events.send(SessionEvent::Drain);
         }
         Some(Entry { registry: self.clone(), id, number, activity })

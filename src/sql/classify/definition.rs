@@ -6,8 +6,8 @@ const OBJECTS: [&str; 7] =
     ["PROCEDURE", "FUNCTION", "TRIGGER", "EVENT", "VIEW", "PACKAGE", "TABLE"];
 
 /// Whether the text defines a stored program or view. With several statements in one text, the definition must be the
-/// last. Its own body may contain semicolons, so a scan cannot tell the body from what comes after it. Text after an
-/// END is therefore not taken for another statement.
+/// last. A body may contain semicolons, so a scan cannot tell it from what comes after it. Text after an END is
+/// therefore not taken for another statement.
 pub(in crate::sql) fn is_definition(text: &[u8], tokens: &[Token]) -> bool {
     let words = |t: &Token| text[t.start..t.end].to_ascii_uppercase();
     let plain: Vec<&Token> =

@@ -8,8 +8,8 @@ use crate::sql::find::words::looks_back;
 pub enum Write {
     /// As a transaction's first statement, it does what it does alone.
     Plain,
-    /// In a transaction it may do something else. It ends one, has rows, or reads what the statement before left; or
-    /// the text has several statements.
+    /// In a transaction such a statement may do something else: it ends one, has rows, or reads what the statement
+    /// before left. Or the text has several statements.
     Special,
 }
 

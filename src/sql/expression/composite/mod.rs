@@ -1,5 +1,5 @@
-//! Lock calls in a statement that is more than one bare call. Their places, what is in their arguments, and what is
-//! known about whether the server would come to evaluate them.
+//! Lock calls in a statement that is more than one bare call. Known of them are their places, their arguments, and
+//! whether the server would certainly come to evaluate them.
 
 use std::ops::Range;
 
