@@ -1,7 +1,7 @@
 //! A MySQL client that does no more than the load needs.
 //!
-//! It speaks the protocol itself and blocks: a statement costs one write and one read, so that on a
-//! small machine the load does not take the processor from what is measured.
+//! This client speaks the protocol itself and blocks: a statement costs one write and one read, so that on a small
+//! machine the load does not take the processor from what is measured.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -18,7 +18,7 @@ pub(crate) struct Account {
     /// Account; it must be one that can log in without TLS.
     #[arg(long, default_value = "bench")]
     user: String,
-    /// Its password.
+    /// Password of the account.
     #[arg(long, default_value = "bench")]
     password: String,
     /// Default database.
@@ -27,7 +27,7 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// The same for a client that speaks TLS.
+    /// The account for a client that speaks TLS.
     pub(crate) fn over_tls(&self) -> wire::Account {
         wire::Account {
             database: Some(self.database.clone()),

@@ -35,7 +35,7 @@ enum Task {
     Plain(pairs::Load),
     /// A row, and COMMIT, under a lock that is held.
     Commits(pairs::Load),
-    /// The same row twice, each time with autocommit, under a lock that is held.
+    /// One row twice, each time with autocommit, under a lock that is held.
     Writes(pairs::Load),
     /// Log in, take some locks, then nothing until standard input ends.
     Idle(sessions::Sessions),

@@ -89,7 +89,7 @@ pub(crate) fn hold(client: &mut Client, name: &str) -> Result<()> {
     client.expect(&command(&format!("SELECT GET_LOCK('{name}', 60)"))?, b"1")
 }
 
-/// The same, and its transactions stay open until it commits.
+/// Holds a lock; the client's transactions stay open until it commits.
 pub(crate) fn hold_open(client: &mut Client, name: &str) -> Result<()> {
     hold(client, name)?;
     client.expect(&command("SET autocommit=0")?, b"")

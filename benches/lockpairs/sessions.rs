@@ -28,7 +28,7 @@ pub(crate) struct Sessions {
     /// Further sessions without locks.
     #[arg(long, default_value_t = 0)]
     beside: usize,
-    /// The same over TLS.
+    /// Further sessions without locks, over TLS.
     #[arg(long, default_value_t = 0)]
     encrypted: usize,
 }

@@ -154,7 +154,7 @@ fn calls(text: &[u8], calls: &[Call], around: &Range<usize>) {
     }
 }
 
-/// It begins with a name, in quotes or in `{fn …}`, and ends with what closes it.
+/// Asserts that a call begins with a name, in quotes or in `{fn …}`, and ends with what closes it.
 fn is_call(text: &[u8], span: &Range<usize>) {
     let call = &text[span.clone()];
     let begins = matches!(call[0], b'{' | b'`' | b'"' | b'[') || call[0].is_ascii_alphabetic();

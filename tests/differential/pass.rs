@@ -32,7 +32,7 @@ pub(crate) enum Pass {
     Coexist,
     /// By a proxy whose sessions share server connections, and give them away whenever they may.
     Shuffled,
-    /// The same, and connections get what differs from the last session's state.
+    /// By a shuffling proxy whose connections get what differs from the last session's state.
     Delta,
 }
 

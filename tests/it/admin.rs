@@ -70,7 +70,7 @@ impl Desk {
         Self::of(&server.url, settings, extra)
     }
 
-    /// The same before the server at a URL.
+    /// A desk before the server at a URL.
     pub(crate) fn of(url: &str, settings: &str, extra: &[&str]) -> Self {
         let folder = Folder::new();
         let (state, file) = (folder.0.display().to_string(), folder.file("settings.toml"));

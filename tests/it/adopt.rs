@@ -198,7 +198,7 @@ fn an_old_copy_is_adopted_above_what_proxies_know(server: &Server) {
     holder.last_words();
     let needless = store.adopt(server.port, &["--yes"]);
     assert_eq!(needless.status.code(), Some(3), "{}", text(&needless));
-    // Its clock is slow.
+    // The clock of the next server is slow.
     let above = (epoch + 1_000_000_000).to_string();
     let next = store.adopted(server.port, &["--above", &above]);
     assert_eq!(next, epoch + 1_000_000_001);
@@ -376,7 +376,7 @@ fn the_locks_move_with_the_primary_and_not_back(server: &Server) {
     assert_adoption_refused(&store, port, &["--yes"], (3, "nothing to adopt"));
     assert!(number("SELECT epoch FROM $.meta") > old);
     assert_eq!(there("SELECT old_epoch FROM $.adoptions"), [old.to_string()]);
-    // They go there by themselves.
+    // Waiting sessions go there by themselves.
     next.ask_for("k");
     next.gets_it();
     assert!(number("SELECT tok FROM $.locks WHERE name='k'") > token);
@@ -492,7 +492,7 @@ fn a_server_that_cannot_be_adopted_is_refused(server: &Server) {
         assert!(said.contains(words), "{words}: {said}");
     };
     if flavour_of(server) == Flavour::MariaDb {
-        // It could write on a replica.
+        // The account could write on a replica.
         refused(&store.adopt_as(&server.url, &["--yes"]), 1, "READ ONLY ADMIN");
     }
     let blind = Person::create(server, &store.schema, &["SELECT, INSERT, UPDATE, DELETE ON $.*"]);

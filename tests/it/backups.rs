@@ -203,7 +203,7 @@ pub(crate) fn waits_for_the_backup(server: &Server, proxy: &Proxy, at: impl Fn()
     let mut backup = server.root();
     backup.run(READ_LOCK.0);
     let began = Instant::now();
-    // Its lease may be over already on a slow machine: then the answer comes after the backup.
+    // The lease may be over already on a slow machine: then the answer comes after the backup.
     releases.send("SELECT RELEASE_LOCK('released')");
     let unwritable = || proxy.metric("lockstead_store_unwritable") >= 1.0;
     eventually("that is noticed", || unwritable().then_some(()));

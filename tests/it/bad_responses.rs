@@ -60,7 +60,7 @@ fn an_answer_that_cannot_be_followed_ends_its_session(store: &Server) {
         ([head, &other].concat(), QUERY),
         (ok(2), QUERY),
         (ok(0), QUERY),
-        // Its length alone would make the client wait for ever.
+        // The packet's length alone would make the client wait for ever.
         ([0xff, 0xff, 0xff, 9, 1, 2, 3, 4, 5, 6, 7, 8].repeat(3), QUERY),
         (packet(1, &[0, 1, 0, 0, 0]), PREPARE),
         (packet(1, &[1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]), PREPARE),

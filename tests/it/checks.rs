@@ -54,7 +54,7 @@ fn check(server: &Server, extra: &[&str]) -> Output {
     run(&[&place[..], off, extra].concat())
 }
 
-/// The same with lock tables.
+/// Runs `check` with lock tables.
 fn check_made(server: &Server, extra: &[&str]) -> Output {
     let backend = format!("127.0.0.1:{}", server.port);
     let schema = fresh_schema();

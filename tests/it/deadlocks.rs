@@ -49,7 +49,7 @@ fn a_circle_inside_a_proxy_ends_as_it_closes(server: &Server) {
         let last = &mut sessions[length - 1];
         last.ask_for("k0");
         assert_eq!(outcome(last), code(server), "length {length}");
-        // Its locks and its session are as they were, and the others go on.
+        // The victim's locks and its session are as they were, and the others go on.
         last.unlock(&format!("k{}", length - 1));
         for n in (0..length - 1).rev() {
             assert_eq!(outcome(&mut sessions[n]), 1);

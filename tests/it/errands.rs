@@ -59,7 +59,7 @@ struct Stage {
     folder: Folder,
     schema: String,
     account: Account,
-    /// Its sessions share their connections.
+    /// The proxy's sessions share their connections.
     shares: bool,
 }
 

@@ -125,7 +125,8 @@ pub(crate) fn late_commit(
     late(server, proxy, |session, table, n| table.insert(session, n), commit)
 }
 
-/// The same where `begin` comes before the lock can pass on, and `commit` sends what commits the round's number.
+/// The first round of many, if any, in which something was committed after the takeover. `begin` comes before the lock
+/// can pass on, and `commit` sends what commits the round's number.
 pub(crate) fn late(
     server: &Server,
     proxy: &Proxy,
@@ -196,7 +197,7 @@ fn a_connection_that_ends_before_the_commit_was_sent_is_a_rollback(server: &Serv
     holder.unlock("k");
 }
 
-/// Its response, and all that a session can ask for afterwards.
+/// Compares the response, and all that a session can ask for afterwards.
 fn a_fenced_commit_looks_like_any_other(server: &Server) {
     let proxy = Proxy::start(&server.url, &[]);
     let table = Table::on(server);
@@ -274,7 +275,7 @@ fn on_mariadb_a_fenced_commit_leaves_no_warnings_and_its_own_count_of_rows(serve
 }
 
 fn a_takeover_waits_for_a_commit_that_is_on_its_way(server: &Server) {
-    // Its own, since all commits at it wait.
+    // A server of the test's own, since all commits at it wait.
     let own = OwnServer::start(flavour_of(server), &[]);
     let server = &own.server;
     let table = Table::on(server);

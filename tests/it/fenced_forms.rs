@@ -30,11 +30,11 @@ enum Form {
     Text(&'static str),
     /// `COM_STMT_EXECUTE`
     Prepared(&'static str),
-    /// The same with the number 1 for its parameter.
+    /// `COM_STMT_EXECUTE` with the number 1 for its parameter.
     WithOne(&'static str),
     /// `PREPARE`, and `EXECUTE` with this after the name.
     Named(&'static str),
-    /// The same, from a variable.
+    /// `PREPARE` from a variable, and `EXECUTE` with this after the name.
     Variable(&'static str),
 }
 
@@ -218,7 +218,7 @@ fn prepared_statements_that_commit_are_fenced_and_no_others(server: &Server) {
     }
 }
 
-/// Its response, and all that a session can ask for afterwards.
+/// Compares the response, and all that a session can ask for afterwards.
 fn a_fenced_prepared_commit_looks_like_any_other(server: &Server) {
     let flavour = flavour_of(server);
     let own = OwnServer::start(flavour, &["--performance-schema=ON"]);

@@ -66,7 +66,7 @@ fn no_write_is_made_after_a_takeover(server: &Server) {
     }
 }
 
-/// Its response, and all that a session can ask for afterwards.
+/// Compares the response, and all that a session can ask for afterwards.
 fn a_fenced_write_looks_like_any_other(server: &Server) {
     let own = OwnServer::start(flavour_of(server), &["--performance-schema=ON"]);
     let server = &own.server;
@@ -305,7 +305,7 @@ fn a_write_that_is_broken_off_leaves_nothing(server: &Server) {
     root.run(&format!("INSERT INTO {name} VALUES (1),(2),(3),(4),(5),(6),(7),(8),(9)"));
     let (mut holder, mut other) = (Session::at(proxy.port), Session::at(server.port));
     holder.lock("k");
-    // It has changed more rows, so the server breaks off the holder's.
+    // The other session has changed more rows, so the server breaks off the holder's transaction.
     other.run("BEGIN");
     other.run(&format!("DELETE FROM {name} WHERE n>1"));
     let (id, update) =

@@ -80,7 +80,7 @@ fn calls_in_plain_statements_are_evaluated_in_the_order_of_their_ends(server: &S
         let order: Vec<usize> = traced.trace.split(',').filter_map(|n| n.parse().ok()).collect();
         assert!(order.is_sorted_by(|one, next| one < next), "{n}: {traced:?}");
         evaluated += order.len();
-        // It is never NULL, and what is passed to a function may be: IS NULL need not look.
+        // RELEASE_ALL_LOCKS is never NULL, and what is passed to a function may be: IS NULL need not look.
         if drawn.statement.contains("RELEASE_ALL_LOCKS") {
             continue;
         }

@@ -56,7 +56,7 @@ impl Impostor {
                 let (all, tls, key) = (Arc::clone(&all), Arc::clone(&tls), Arc::clone(&key));
                 std::thread::spawn(move || {
                     let mut said = Said::new();
-                    // It ends as it likes.
+                    // The login may end in any way.
                     let _ = hear(stream, (flavour, offers), &tls, key.pem(), &mut said);
                     if !said.is_empty() {
                         all.lock().expect("logins").push(said);

@@ -767,7 +767,7 @@ fn a_name_of_any_bytes_arrives_as_it_is(server: &Server) {
             .collect();
         assert_eq!(there, wanted);
     };
-    // The same statement with short names first: they must not decide how long others may be.
+    // A batch with short names first: they must not decide how long others may be.
     let short = ["a", "b", "c", "d", "e"].map(|name| acquire(name, 1, FLOOR));
     store.run(&one, &short, &[]);
     store.sql("DELETE FROM {}.locks");

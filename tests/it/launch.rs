@@ -37,12 +37,12 @@ impl Launched {
         Self::start_as(|| program(&[]), backend, store, extra)
     }
 
-    /// The same with pages.
+    /// A proxy with pages.
     pub(crate) fn start_with_pages(backend: &str, store: &str, extra: &[&str]) -> Self {
         Self::run(Launch::by(|| program(&[])).with_pages(), backend, store, extra)
     }
 
-    /// The same with so many open files.
+    /// A proxy with so many open files at most.
     pub(crate) fn limited(backend: &str, store: &str, extra: &[&str], files: u32) -> Self {
         let shell = || {
             let mut shell = command("sh");
@@ -52,7 +52,7 @@ impl Launched {
         Self::start_as(shell, backend, store, extra)
     }
 
-    /// The same by another program.
+    /// A proxy that another program starts.
     pub(crate) fn start_as(
         make: impl Fn() -> Command,
         backend: &str,

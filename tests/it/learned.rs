@@ -170,7 +170,7 @@ async fn serve(
         let mut client = Leg::new(Socket::Tcp(stream));
         let greeted = greeted(server).await;
         let report = pass(&mut client, greeted, server_tls, &acceptor, secrets).await;
-        // Its test may be over.
+        // The test that asked may be over.
         let _ = reports.send(report);
     }
 }
@@ -355,7 +355,7 @@ fn a_login_without_tls_teaches_the_password_under_a_key(server: &Server) {
 
 fn the_server_s_verifier_and_one_login_open_an_account(server: &Server) {
     if flavour_of(server) == Flavour::MySql {
-        // It keeps no hash that a login can be compared with.
+        // MySQL keeps no hash that a login can be compared with.
         return;
     }
     let (user, secrets) = (User::create(server), secrets(LearnPasswords::Clear));
@@ -480,7 +480,7 @@ fn refusals_of_the_server_come_whole(server: &Server) {
 /// Servers count broken handshakes by address, and block one with many.
 fn failed_connections_count_against_no_host(server: &Server) {
     if flavour_of(server) == Flavour::MariaDb {
-        // It shows its counts only where it is told to.
+        // MariaDB shows its counts only where it is told to.
         return;
     }
     let address = own_address();

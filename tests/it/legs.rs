@@ -494,7 +494,7 @@ fn accounts_that_require_a_certificate(server: &Server) {
                 let same = through.contains("got in") == direct.contains("got in");
                 let refused = !through.contains("got in");
                 match (mode, shown) {
-                    // Its key is not the proxy's, or no leg to the server can show anything.
+                    // The key is not the proxy's, or no leg to the server can show anything.
                     (_, Some("other")) | ("off", _) => assert!(refused, "{case}: {through}"),
                     _ => assert!(same, "{case}: {through} directly {direct}"),
                 }
@@ -583,7 +583,7 @@ fn results_over_a_compressed_leg_are_numbered_as_by_the_server(server: &Server) 
     assert!(!told[0][0].is_sorted(), "the server does not restart its count: {:?}", told[0]);
 }
 
-/// The same with files in between, which the client counts, too.
+/// Results with files in between, which the client counts, too.
 fn answers_to_files_over_a_compressed_leg_are_numbered_as_by_the_server(server: &Server) {
     let legs = Legs::start(server, &[]);
     let database = Database::create(server);

@@ -140,7 +140,7 @@ fn the_connections_of_a_dead_proxy_are_found_by_their_tags(server: &Server) {
     root.run(&format!("CREATE TABLE {schema}.t (id INT PRIMARY KEY)"));
     holder.run("BEGIN");
     holder.run(&format!("INSERT INTO {schema}.t VALUES (1)"));
-    // It is stopped: its connections stay open.
+    // The proxy is stopped: its connections stay open.
     first.signal("STOP");
     let mut waiter = Session::at(other.port);
     waiter.ask_for("k");
@@ -174,7 +174,7 @@ fn modes_that_need_the_ids_are_refused_at_the_start(server: &Server) {
     assert!(checked.status.success() && said.contains("warning: `backend` is a proxy"), "{said}");
 }
 
-/// They were there at the start.
+/// At the start, the ids were there.
 fn modes_that_need_the_ids_refuse_sessions_when_these_go(server: &Server) {
     let own = suited(server);
     let (lender, schema) = (Lender::start(&own.server), fresh_schema());

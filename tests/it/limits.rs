@@ -99,7 +99,7 @@ fn prepared_lock_calls_take_so_much_memory_and_no_more(server: &Server) {
     session.client.send_long_data(first, 0, &[b'a'; 5000]);
     let long = session.client.execute(first, &execution(Param::LongData(253)));
     assert_eq!(long.error(), Some(1226), "no room for what is bound piece by piece");
-    // It is forgotten, by the server too.
+    // The long data is forgotten, by the server too.
     let plain = session.client.execute(first, &execution(Param::Text(b"a".to_vec())));
     assert_eq!(plain.error(), None);
     assert!(!session.is_free("a"));

@@ -314,7 +314,7 @@ fn clusters_have_nothing_in_common() {
     drop(sessions);
     let _ = Command::new("kill").arg(child.id().to_string()).status();
     assert!(child.wait().expect("it ends").success());
-    // The same tables twice would be two engines on one set of rows.
+    // One schema for two clusters would be two engines on one set of rows.
     let twice = [
         "http = 'off'\n".to_owned(),
         cluster(0, "one", &schemas[0]),

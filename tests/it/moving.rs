@@ -101,7 +101,7 @@ fn a_lock_that_is_taken_at_the_server_is_seen_in_mode_durable(server: &Server) {
     let name = format!("past {}", desk.proxy.schema);
     let (mut session, mut waiter) = (Session::at(desk.proxy.port), Session::at(desk.proxy.port));
     session.lock(&name);
-    // It shows its wait at a lock of the server's own, which is the proxy's.
+    // The waiter shows its wait at a lock of the server's own, which is the proxy's.
     waiter.ask_for(&name);
     let mut direct = Session::at(server.port);
     direct.lock(&name);

@@ -80,7 +80,7 @@ fn kill_until_enough(server: &Server, schema: &str, grants: &Grants) -> usize {
         let rows = root.column(&format!("SELECT conns FROM {schema}.proxies"));
         let ids: Vec<&str> = rows.iter().flat_map(|r| r.split(',')).collect();
         if let Some(id) = ids.get(rand::random_range(0..ids.len().max(1))) {
-            // It may have gone in this moment.
+            // The connection may have gone in this moment.
             killed += usize::from(
                 session.client.query(format!("KILL {id}").as_bytes()).error().is_none(),
             );

@@ -108,7 +108,7 @@ fn a_session_with_the_servers_lock_takes_the_row_of_the_holder_before(server: &S
     let late = store.run_one(&one, release(k, first.token));
     assert!(late.missed);
     assert_eq!(store.holder(k), "2");
-    // The same for two sessions of one proxy, and for a session that had it before.
+    // Two sessions of one proxy, and a session that had the lock before.
     b.unlock(k);
     a.lock(k);
     for (id, writer) in [(30, &two), (31, &two), (32, &one)] {
@@ -155,7 +155,7 @@ fn a_claim_is_judged_when_it_has_the_row(server: &Server) {
     late_claim(server, |_, name, id, session| claim(name, id, session));
 }
 
-/// The same where the row is the proxy's own, and a statement of less work changes it.
+/// A late claim where the row is the proxy's own, and a statement of less work changes it.
 fn a_lone_claim_after_one_of_the_same_proxy_is_judged_like_any_other(server: &Server) {
     late_claim(server, claim_after);
     let k = &*own_name();
@@ -241,7 +241,7 @@ fn late_claim(server: &Server, claim_of: fn(u64, &str, u64, &Session) -> LockCha
             late.join().expect("a claim")
         });
         match result {
-            // It has waited for too long, or a busy server wants it prepared again.
+            // The batch has waited for too long, or a busy server wants the statement prepared again.
             Err(e) if e.is_retryable() && attempt < 20 => {}
             result => {
                 let result = result.expect("a batch");
@@ -381,7 +381,7 @@ fn a_row_that_is_kept_without_the_server_is_waited_for(server: &Server) {
     assert!(waits.unproven.is_empty());
     assert_eq!((waits.rows[0].holder, waits.rows[0].want, waits.rows[0].run), (1, 2, 0));
     store.run_one(&one, release(k, token));
-    // It is left to the one that waits, whose claim it is.
+    // The row is left to the proxy that waits, whose claim it is.
     assert_eq!(store.run_among(&one, &[acquire(k, 11, FLOOR)], &live(&[2])).rows[0].holder, 0);
     let change = queue(21);
     let row = won(store.run_among(&two, std::slice::from_ref(&change), &live(&[1])), &two, &change);
@@ -498,7 +498,7 @@ fn the_servers_locks_are_listed_by_session(server: &Server) {
     let (all, _) = list(&mut store, None);
     assert!(of_a.iter().all(|lock| all.contains(lock)) && all.contains(&(b.id(), "two".into())));
     if flavour == Flavour::MariaDb {
-        // Its table has no room for such letters.
+        // MariaDB's table has no room for such letters.
         b.run("DO GET_LOCK(_utf8mb4 x'f09f9880',0)");
         let (names, garbled) = list(&mut store, Some(&[b.id()]));
         assert_eq!((names.len(), garbled), (1, vec![BackendId(b.id())]));

@@ -76,7 +76,7 @@ impl Observing {
         serde_json::from_slice(&output.stdout).expect("JSON")
     }
 
-    /// The same for display.
+    /// The report for display.
     fn tables(&self) -> String {
         let output = run(&["report", "--state-dir", self.dir.to_str().expect("plain")]);
         assert_eq!(output.status.code(), Some(0), "{}", text(&output));
@@ -471,7 +471,7 @@ fn calls_that_cannot_be_observed_are_counted(server: &Server) {
     assert_eq!(session.reply().as_deref(), Some("1"));
     let mut pipelined = 1;
     if flavour_of(server) == Flavour::MySql {
-        // Its ids can be foretold: the session's next is 1.
+        // MySQL's ids can be foretold: the session's next is 1.
         session.send("SELECT SLEEP(0.2)");
         session.client.send(&[&[STMT_PREPARE], &b"SELECT IS_FREE_LOCK('none')"[..]].concat());
         session.client.send_execute(1, &Execute::default());
@@ -542,7 +542,7 @@ fn holds_end_with_whatever_releases(server: &Server) {
 
 fn held_locks_are_not_guessed(server: &Server) {
     for (before, release) in [
-        // It is not told whether these take the lock, so the release may not be the last.
+        // The response does not tell whether these take the lock, so the release may not be the last.
         ("SELECT GET_LOCK('$', 0), 1", "SELECT RELEASE_LOCK('$')"),
         ("DO GET_LOCK('$', 0)", "SELECT RELEASE_LOCK('$')"),
         ("SELECT GET_LOCK(CONCAT('$', ''), 0)", "SELECT RELEASE_LOCK('$')"),

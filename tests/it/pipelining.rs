@@ -41,7 +41,7 @@ fn answers(port: u16, bytes: &[u8]) -> Vec<([u8; 4], Vec<u8>)> {
     }
 }
 
-/// The same frames come from the server itself and through the proxy.
+/// Asserts that equal frames come from the server itself and through the proxy.
 fn assert_alike(server: &Server, bytes: &[u8]) {
     let proxy = Proxy::start(&server.url, &[]);
     let [direct, proxied] = [server.port, proxy.port].map(|port| {

@@ -42,7 +42,7 @@ impl Seen {
         Self::start_with(server, |_| extra.iter().map(|&e| e.to_owned()).collect())
     }
 
-    /// The same with arguments that the server tells.
+    /// A proxy whose arguments need what the server tells.
     fn start_with(server: &Server, extra: impl Fn(&Server) -> Vec<String>) -> Self {
         // MariaDB shows its counts only with the performance schema, which is off by default.
         let own = (flavour_of(server) == Flavour::MariaDb)
@@ -83,8 +83,8 @@ impl Seen {
         assert_eq!(self.errors(), self.before, "errors of connections, blocks, handshakes");
     }
 
-    /// The same, but that a few may be left that the proxy cannot know of: what is no character in
-    /// a character set of which it knows nothing. None is left to block the host.
+    /// Asserts that at most a few errors are counted that the proxy cannot know of: what is no character in a character
+    /// set of which it knows nothing. None is left to block the host.
     pub(crate) fn assert_hardly_harmed(&self, few: u64) {
         let count = |errors: &[String]| -> Vec<u64> {
             let words = errors.first().expect("a row").split(' ');
@@ -208,7 +208,7 @@ fn probes_are_no_errors_where_tls_is_demanded(server: &Server) {
         let left: Vec<TcpStream> = (0..20).map(|_| greet(seen.probe())).collect();
         drop(left);
         seen.assert_unharmed();
-        // They end with the store's account, and not as nobody. MySQL does not count that.
+        // The probes' connections end with the store's account, and not as nobody. MySQL does not count that.
         let refused = seen.server.root().column(&format!(
             "SELECT COUNT_AUTHENTICATION_ERRORS FROM performance_schema.host_cache WHERE IP='{}'",
             seen.address

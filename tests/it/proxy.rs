@@ -38,7 +38,7 @@ impl Proxy {
         proxy
     }
 
-    /// The same with a rule left out, by its name.
+    /// A proxy with a rule left out, by its name.
     #[cfg(feature = "mutants")]
     #[allow(dead_code, reason = "tests/differential uses it")]
     pub(crate) fn start_mutant(url: &str, mutant: &str, extra: &[&str]) -> Self {
@@ -47,7 +47,7 @@ impl Proxy {
         proxy
     }
 
-    /// The same on a schema that is there.
+    /// A proxy with a rule left out, on a schema that is there.
     #[cfg(feature = "mutants")]
     pub(crate) fn start_mutant_on(url: &str, schema: &str, mutant: &str, extra: &[&str]) -> Self {
         let program = || {

@@ -184,7 +184,7 @@ fn sessions_are_spread_over_replicas_and_one_that_fails_is_passed_over(server: &
     eventually("those that have ended are not counted", || (counts() == [0, 3, 0]).then_some(()));
     let mut more: Vec<Session> = (0..3).map(|_| Session::at(proxy.port)).collect();
     assert!(more.iter_mut().all(|session| port_of(session) == other), "the fewest first");
-    // It is found dead by a client, or by the next question.
+    // A client, or the next question, finds the replica dead.
     both.second.kill();
     let mut late: Vec<Session> = (0..4).map(|_| Session::at(proxy.port)).collect();
     assert!(late.iter_mut().all(|session| port_of(session) == other));
@@ -280,7 +280,7 @@ fn a_session_ends_when_its_replica_takes_writes(server: &Server) {
     let mut idle = Session::at(proxy.port);
     let mut busy = Session::at(proxy.port);
     busy.send("SELECT SLEEP(600)");
-    // It is no writer, since another one is.
+    // The server is no writer, since another one is.
     set_writable(&both.second.server, both.flavour, true);
     for left in [&mut idle, &mut busy] {
         assert_eq!(left.last_words().map(|words| words.code), Some(1053));

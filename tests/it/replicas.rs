@@ -46,19 +46,19 @@ fn attach_at(first: &Server, second: &Server, log: &str) {
     again(second);
 }
 
-/// It goes on hearing from the other server.
+/// Has a replica go on hearing from the other server.
 pub(crate) fn again(replica: &Server) {
     let mysql = flavour_of(replica) == Flavour::MySql;
     replica.root().run(if mysql { "START REPLICA" } else { "START SLAVE" });
 }
 
-/// It hears nothing more from the other server.
+/// Has a replica hear nothing more from the other server.
 pub(crate) fn detach(replica: &Server) {
     let mysql = flavour_of(replica) == Flavour::MySql;
     replica.root().run(if mysql { "STOP REPLICA" } else { "STOP SLAVE" });
 }
 
-/// It is a replica no more.
+/// Makes a replica a server of its own.
 pub(crate) fn promote(replica: &Server) {
     detach(replica);
     let mysql = flavour_of(replica) == Flavour::MySql;

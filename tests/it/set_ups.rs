@@ -78,7 +78,7 @@ fn start(port: u16, backend: &str, store: &str, extra: &[&str]) -> lockstead_sup
         .expect("a proxy")
 }
 
-/// Its exit status and its log, when it has ended and said why.
+/// Exit status and log of a proxy, when it has ended and said why.
 fn ended(mut proxy: lockstead_support::Proxy, why: &str) -> (Option<i32>, String) {
     let status = eventually("the start is refused", || proxy.ended());
     eventually(why, || proxy.log().contains(why).then_some(()));
@@ -202,7 +202,7 @@ fn a_proxy_that_leads_to_itself_says_so(server: &Server) {
     let proxy = start(port, &at(link.port()), &store, &["--mode", "coexist"]);
     is_told_of_the_ring(&proxy);
     logs_it(&[&proxy]);
-    // It serves as soon as the address leads to the server.
+    // The proxy serves as soon as the address leads to the server.
     link.lead_to(server.port);
     eventually("clients are served", || {
         let client = Client::connect("127.0.0.1", port, &account()).ok()?;

@@ -53,7 +53,7 @@ fn a_server_that_takes_small_packets_only_is_refused(server: &Server) {
         killer.id()
     );
     for statement in root.column(&others) {
-        // It may be gone by itself.
+        // The connection may be gone by itself.
         killer.send(&statement);
         killer.client.read_response(Shape::Query);
     }

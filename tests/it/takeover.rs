@@ -341,7 +341,7 @@ fn a_grant_gets_no_answer_when_its_lease_is_over(server: &Server) {
     assert_eq!(heard.error(), Some(4031), "{}", render::response(&heard));
 }
 
-/// Its row still shows a wait that is over, and it cannot remove that.
+/// The proxy's row still shows a wait that is over, and the proxy cannot remove that.
 fn a_proxy_that_lost_its_store_is_part_of_no_deadlock(server: &Server) {
     let b = Proxy::start(&server.url, &LEASE);
     let (a, link) = start_on_a_thread(server, &b.schema);

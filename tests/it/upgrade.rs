@@ -204,7 +204,7 @@ fn a_lock_stays_with_its_session_and_is_the_next_ones_after_it(server: &Server) 
     assert!(!late.is_free("kept"));
     assert_eq!(late.value("SELECT IS_USED_LOCK('kept')"), Some(holder.id().to_string()));
     late.ask_for("kept");
-    // It works on as if nothing had happened, and may take more.
+    // The session works on as if nothing had happened, and may take more locks.
     holder.lock("another");
     assert_eq!(holder.value("SELECT GET_LOCK('kept', 0)").as_deref(), Some("1"));
     let states: Vec<_> = desk.rows(&["proxies"]).iter().map(|p| p["state"].clone()).collect();
@@ -233,7 +233,7 @@ fn sessions_that_stay_too_long_are_closed_and_their_locks_are_free(server: &Serv
         holder.lock(&format!("kept{n}"));
     }
     let _new = desk.upgrade();
-    // They are left alone before.
+    // Sessions are left alone before the limit.
     assert_eq!(sessions[1].1.value("SELECT 1").as_deref(), Some("1"));
     assert!(!sessions[1].1.is_free("kept0"));
     let mut late = Session::at(port);
@@ -271,7 +271,7 @@ fn a_program_that_fails_leaves_the_old_process_serving(server: &Server) {
     let desk = Desk::short(server, &[]);
     let mut open = Session::at(desk.proxy.port);
     open.lock("kept");
-    // Its settings are not fit for a start any more.
+    // The settings are not fit for a start any more.
     std::fs::write(desk.folder.file("settings.toml"), "lease = 'never'\n").expect("written");
     let answer = desk.ask(&["upgrade"]);
     let said = text(&answer);
@@ -447,7 +447,7 @@ fn an_old_process_that_is_told_to_stop_drains_at_once(server: &Server) {
     assert_eq!(desk.rows(&["sessions"]).len(), 1);
 }
 
-/// It says that it is ready, and ends when it is let serve.
+/// A program that says that it is ready, and ends when it is let serve.
 const DIES: &str = "#!/bin/sh
 printf ready >&0
 while said=$(dd bs=512 count=1 2>/dev/null) && [ -n \"$said\" ]; do

@@ -118,7 +118,7 @@ impl Own {
         (rows.into_iter().map(|(what, result)| format!("{what}: {result}")).collect(), process)
     }
 
-    /// It is refused; what it says.
+    /// Asserts that the upgrade is refused; returns what the command says.
     fn is_refused(&self) -> String {
         let output = self.ask(&["upgrade", "--if-needed"]);
         let said = text(&output);

@@ -299,7 +299,7 @@ fn idle_connections_give_way_to_requests(server: &Server) {
         for _ in 0..8 {
             assert_eq!(asks(proxy.http).code, 200);
         }
-        // They have not only been waited for.
+        // The requests have not only waited for idle connections to end: many are still open.
         let is_open = |stream: &&TcpStream| {
             let mut stream: &TcpStream = stream;
             stream.set_nonblocking(true).expect("set");
@@ -365,7 +365,7 @@ fn a_server_that_cannot_be_reached_is_reported(server: &Server) {
     };
     assert_eq!(says("cannot check whether `backend` (127.0.0.1:"), 503);
     assert_eq!(json(http, "/api/v1/backends")[0]["backend_answers"], "no");
-    // It comes back while no client tries.
+    // The server comes back while no client tries.
     to_server.lead_to(server.port);
     assert_eq!(says("ok"), 200);
     let metrics = get(http, "/metrics").body;

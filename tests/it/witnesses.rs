@@ -208,7 +208,8 @@ fn a_proxy_that_hears_nothing_of_a_candidate_closes_its_holders(server: &Server)
     assert_eq!(later.value("SELECT IS_FREE_LOCK('free')").as_deref(), Some("1"));
 }
 
-/// It sees that the other one does not renew its lease there; but its own renewals do not count either.
+/// The proxy that stays sees that the other one does not renew its lease there. But its own renewals do not count
+/// either.
 fn a_proxy_that_stays_declares_none_dead_that_has_moved(server: &Server) {
     let shared = ["--pooling", "transaction", "--pool-wait", "30s"];
     one_stays(&Ground::new(server, true, None, &shared));
@@ -251,7 +252,7 @@ fn one_stays(ground: &Ground) {
     assert!(has_it(&mut holder));
 }
 
-/// It follows its former primary again, where a proxy has stayed that never saw the epoch in between.
+/// The candidate follows its former primary again, where a proxy has stayed that never saw the epoch in between.
 fn a_candidate_that_was_the_primary_meanwhile_begins_an_epoch(server: &Server) {
     let ground = Ground::new(server, true, None, &[]);
     let mut holder = ground.session(0);

@@ -504,7 +504,7 @@ fn a_held_lock_follows_a_planned_switch_and_a_crash(server: &Server) {
         assert_eq!(own.as_deref(), Some("1"), "{n}");
     }
     assert_eq!(port_of(&mut holder), both.second.server.port);
-    // Its rows there are those that it is asked for.
+    // The rows at the new writer are those that the question asks for.
     holder.run("BEGIN");
     holder.run("COMMIT");
     let fenced = proxies[0].metric("lockstead_fenced_commits_total{result=\"fenced\"}");

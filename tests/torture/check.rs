@@ -67,8 +67,8 @@ fn is_held_back(proxy: usize, asked: Duration, at: Duration, faults: &[Fault]) -
     faults.iter().filter(stopped).any(|f| asked <= f.to && f.from <= at && at <= f.to + RESUMING)
 }
 
-/// The same, or a reply that the server gave before another proxy ended the session there: a suspended client still
-/// gets it when its proxy's network is well again.
+/// Whether [`is_held_back`] holds, or the reply may be one that the server gave before another proxy ended the session
+/// there. A suspended client still gets that when its proxy's network is well again.
 fn is_old(proxy: usize, asked: Duration, at: Duration, faults: &[Fault]) -> bool {
     let slow =
         |f: &&Fault| matches!(f.kind, "cut" | "cut one way" | "delay") && f.proxy == Some(proxy);

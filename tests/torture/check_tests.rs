@@ -186,7 +186,7 @@ fn a_lock_that_is_lost_with_a_primary_is_caught() {
         let backup = [of_all("backup", began, ended), short.clone()];
         assert_eq!(costly_failovers(&[loss(26_000)], &[], &backup, lease).len(), count, "{began}");
     }
-    // Its proxy came later.
+    // The client's proxy came back later.
     for (until, count) in [(23_000, 1), (25_000, 0)] {
         let late = [short.clone(), fault("cut", 19_000, until)];
         assert_eq!(costly_failovers(&[loss(26_000)], &[], &late, lease).len(), count, "{until}");

@@ -63,7 +63,7 @@ impl Control {
         )
     }
 
-    /// The same of a server that is there, or soon will be.
+    /// Rows of a server that is there, or soon will be.
     pub(crate) fn rows(&self, sql: &str) -> Vec<String> {
         eventually(sql, || self.try_rows(sql))
     }

@@ -258,7 +258,7 @@ impl Faults {
         ids.shuffle(&mut self.random);
         ids.truncate(self.random.random_range(1..6));
         for id in ids {
-            // It may be gone already.
+            // The connection may be gone already.
             self.control.try_rows(&format!("KILL {id}"));
         }
     }

@@ -112,9 +112,9 @@ impl Ways {
 pub(crate) struct Node {
     pub(crate) number: usize,
     pub(crate) port: u16,
-    /// Its clients' ways to the servers.
+    /// Ways of the proxy's clients to the servers.
     link: Ways,
-    /// Its ways to the lock tables.
+    /// Ways of the proxy to the lock tables.
     pub(crate) store: Ways,
     options: Options,
     /// Settings that a reload changes.
@@ -224,7 +224,7 @@ impl Node {
 
     pub(crate) fn signal(&self, name: &str) {
         if let Some(proxy) = lock(&self.proxy).as_ref() {
-            // It may have ended in this moment.
+            // The proxy may have ended in this moment.
             lockstead_support::process::signal(proxy.pid(), name);
         }
     }
@@ -246,7 +246,7 @@ impl Node {
         }
     }
 
-    /// Its connections to this server break.
+    /// Breaks the proxy's connections to this server.
     pub(crate) fn break_off(&self, server: usize) {
         self.link.0[server].cut();
         self.store.0[server].cut();

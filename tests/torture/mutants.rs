@@ -182,8 +182,8 @@ impl Stage {
         }
     }
 
-    /// The same for two seconds, since a late change is looked for that must not come. A sweep repairs such a row after a
-    /// second.
+    /// Watches the row for two seconds, since a late change is looked for that must not come. A sweep repairs such a
+    /// row after a second.
     fn watch_row_of(&self, conn: u64) {
         let end = Instant::now() + Duration::from_secs(2);
         while Instant::now() < end {

@@ -329,7 +329,7 @@ impl Session {
         Ok(())
     }
 
-    /// The same of IS_USED_LOCK.
+    /// IS_USED_LOCK must not contradict the locks that this session, and any other, holds.
     pub(crate) fn is_used(&mut self, key: &str) -> Result<(), Broken> {
         let from = now();
         let value = self.ask_proxy(&format!("SELECT IS_USED_LOCK('{key}')"))?;

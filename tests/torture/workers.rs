@@ -115,7 +115,7 @@ impl Worker {
             (None, port) => Session::open(&self.client.place, usize::MAX, port?)?.without_rows(),
         };
         let database = self.client.table.split('.').next().unwrap_or_default();
-        // Its answer does not wait for the row for as long as the store may be away.
+        // The answer does not wait for the row for as long as the store may be away.
         let routine = format!("{database}.take");
         Some(if self.chance(30) { session.by_routine(routine).without_rows() } else { session })
     }
@@ -158,7 +158,7 @@ impl Worker {
         self.count_at(session, n)
     }
 
-    /// The same with clients that are no proxy's.
+    /// Counts with clients that are no proxy's.
     fn count_native(&mut self, session: &mut Session) -> Step {
         let n = self.random.random_range(COUNTERS..COUNTERS + NATIVE);
         self.count_at(session, n)
@@ -188,7 +188,7 @@ impl Worker {
         self.linger(session)?;
         let mut update = format!("UPDATE {table} SET v={} WHERE k={n}", increment.read + 1);
         if self.chance(4) {
-            // It may outlive its proxy by more than a lease.
+            // The statement may outlive its proxy by more than a lease.
             update = format!("SELECT SLEEP({}); {update}", self.random.random_range(2..6));
         }
         if self.chance(5) {

@@ -1,6 +1,6 @@
 //! Lockstead's programs for development. `cargo xtask help` lists them; `make` has a target for each.
 //!
-//! They run against private servers and end whatever they started, however they end.
+//! The programs run against private servers and end whatever they started, however they end.
 
 mod bench;
 mod docs;

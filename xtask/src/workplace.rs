@@ -143,7 +143,7 @@ pub(crate) fn lockstead() -> Result<PathBuf> {
     build(&["build", "--release", "--bin", "lockstead"], "release")
 }
 
-/// The same with debug assertions, which alone does what tests ask of it.
+/// The program with debug assertions, which alone does what tests ask of it.
 pub(crate) fn lockstead_with_assertions() -> Result<PathBuf> {
     if let Some(program) = named() {
         return program;

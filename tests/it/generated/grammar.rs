@@ -44,7 +44,7 @@ impl Grammar {
         Self { random, kind, left: 0, drawn: 0, depth: DEPTH, tracer: None }
     }
 
-    /// The same statements, with each call passed to a function.
+    /// The statements of [`Self::new`], with each call passed to a function.
     pub(super) fn traced(seed: u64, kind: Kind, function: &'static str) -> Self {
         Self { tracer: Some(function), ..Self::new(seed, kind) }
     }

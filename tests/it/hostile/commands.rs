@@ -159,7 +159,7 @@ fn other(random: &mut StdRng, attributes: bool) -> Vec<u8> {
 /// Prepares a lock call, and says something about it that is mostly wrong.
 fn prepared(enemy: &mut Enemy, random: &mut StdRng, attributes: bool) -> Vec<u8> {
     let text = TO_PREPARE[random.random_range(0..TO_PREPARE.len())].as_bytes();
-    // Its number is the server's; the first few are likely.
+    // The statement's number is the server's; the first few are likely.
     enemy.send(&packet(0, &[&[command::STMT_PREPARE], text].concat()));
     let id = random.random_range(0_u32..4).to_le_bytes();
     let commands = [

@@ -21,7 +21,7 @@ on_both! {
 struct Work {
     /// Run once, before the lock is taken.
     before: &'static [&'static str],
-    /// The same, after that.
+    /// Run once, after the lock is taken.
     after: &'static [&'static str],
     /// Run again and again.
     again: &'static str,
@@ -137,7 +137,7 @@ impl Busy {
         errors
     }
 
-    /// It has its lock and its state.
+    /// Asserts that the client has its lock and its state.
     fn is_as_before(&mut self) {
         let who = (self.library.name, self.work.asks.0);
         let lock = format!("SELECT IS_USED_LOCK('k{}')", self.number);

@@ -156,7 +156,7 @@ const MANY: u32 = 16;
 /// Each may be a new one of the account, which only the server's tables show.
 fn wrong_passwords_cause_few_looks_at_the_server_s_accounts(server: &Server) {
     if flavour_of(server) == Flavour::MySql {
-        // It does not show what it keeps of passwords.
+        // MySQL does not show what it keeps of passwords.
         return;
     }
     // Proxies of other tests look, too.

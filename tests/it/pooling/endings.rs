@@ -216,7 +216,7 @@ fn restart(own: &OwnServer, ground: &Ground) {
     restart_and(own, ground, || {});
 }
 
-/// The same; `meanwhile` again and again, until then.
+/// Restarts the server, and does `meanwhile` again and again until the proxy has noticed.
 fn restart_and(own: &OwnServer, ground: &Ground, mut meanwhile: impl FnMut()) {
     let noticed = || ground.proxy.log().matches("the server was restarted").count();
     let before = noticed();
@@ -245,7 +245,7 @@ fn sessions_without_a_connection_outlive_a_restart_of_the_server(server: &Server
     }
 }
 
-/// Their locks are rows, and nothing of theirs ran at the server.
+/// The sessions' locks are rows, and nothing of theirs ran at the server.
 fn sessions_that_hold_locks_outlive_a_restart_of_the_server(server: &Server) {
     let (own, ground, mut sessions) = before_a_restart(server);
     for (n, session) in sessions.iter_mut().enumerate() {

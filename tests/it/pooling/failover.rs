@@ -292,7 +292,7 @@ fn lose_a_tail(ground: &Ground) {
     ground.assert_locks(0, 2.0, 0.0);
 }
 
-/// It knows nothing of the time in between, and says that it is the primary.
+/// The former primary knows nothing of the time in between, and says that it is the primary.
 fn the_locks_go_back_with_a_former_primary(server: &Server) {
     go_back(&Ground::pooling(server));
 }

@@ -94,7 +94,7 @@ fn a_lock_by_rows_is_kept_beside_sessions_that_lock_at_the_server(server: &Serve
     ground.until_over(1.0, &mut next, "k");
     goes_on(&mut holder, "k", 1);
     assert_eq!(ground.second.server.root().column("SELECT IS_FREE_LOCK('k')"), ["1"], "given back");
-    // Its session ended with the former primary.
+    // The session of this lock ended with the former primary.
     next.ask_for("native");
     next.gets_it();
     assert_eq!(holder.value("SELECT GET_LOCK('native', 0)").as_deref(), Some("0"));

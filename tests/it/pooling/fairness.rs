@@ -40,7 +40,7 @@ fn while_others_run(
             let over = &over;
             scope.spawn(move || {
                 while !over.load(Ordering::Relaxed) {
-                    // It may be refused itself: that is not looked at.
+                    // The statement may be refused itself: that is not looked at.
                     other.client.query(text.as_bytes());
                 }
             });

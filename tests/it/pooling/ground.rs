@@ -100,7 +100,7 @@ impl Tenant {
         root.column(&format!("SELECT id FROM {processes} WHERE user='{}' ORDER BY id", self.name))
     }
 
-    /// Its only connection at the server, once there is no other.
+    /// The account's only connection at the server, once there is no other.
     pub(super) fn only_connection(&self) -> String {
         eventually("the account has one connection", || {
             let mut ids = self.connections();
@@ -131,12 +131,12 @@ impl Ground {
         Self::before(Suited::to(server), size, extra)
     }
 
-    /// The same before a server that suits.
+    /// A ground before a server that suits.
     pub(super) fn before(suited: Suited, size: u32, extra: &[&str]) -> Self {
         Self::of(suited, size, extra, |_, _| ())
     }
 
-    /// The same, with something that is there before the proxy.
+    /// A ground with something that is there before the proxy.
     pub(super) fn of(
         suited: Suited,
         size: u32,

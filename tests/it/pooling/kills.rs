@@ -162,7 +162,7 @@ fn a_kill_takes_an_id_that_the_server_computes(server: &Server) {
 
 fn an_id_that_is_no_session_s_ends_nobody(server: &Server) {
     let ground = Ground::new(server, 4, &["--idle-keep", "1h"]);
-    // Their connections have ids that are not far from each other.
+    // The connections of other sessions have ids that are not far from each other.
     let mut others: Vec<Session> = (0..3).map(|_| ground.session()).collect();
     for session in &mut others {
         session.run("SET @y = 5");
@@ -393,7 +393,7 @@ fn the_server_judges_who_may_kill_a_session_without_a_connection(server: &Server
     let mut root = Session::of(ground.proxy.port, &account());
     root.run(&format!("KILL {}", victim.id()));
     assert_eq!(victim.last_words().map(|error| error.code), None);
-    // Its own connection is the only one, and MySQL does not say its password to every proxy.
+    // Root's own connection is the only one, and MySQL does not say root's password to every proxy.
     root.client.quit();
     until_free(&mut other, "k");
 }

@@ -102,7 +102,7 @@ fn a_mode_that_only_logins_add_is_as_the_session_has_it(server: &Server) {
             direct.client.reset_connection();
         }
         session.run("DO 0");
-        // It gives its connection to another session, and that one ends.
+        // The session gives its connection to another one, and that one ends.
         other.run("DO 0");
         ground.kill_connections();
         let [own, of_direct] = [&mut session, &mut direct]

@@ -134,7 +134,7 @@ fn a_lock_outlives_a_connection_with_a_variable(server: &Server) {
         session.run(&format!("SET @x = {n}"));
         session.lock(&format!("k{n}"));
     }
-    // It has its variable on another connection than the one that it was set on.
+    // The session has its variable on another connection than the one that it was set on.
     assert_eq!(sessions[0].value("SELECT @x").as_deref(), Some("0"));
     ground.kill_connections();
     ground.until_all_have_left();

@@ -172,7 +172,7 @@ const WAYS: [(&[&str], &str); 6] = [
     (&["CREATE PROCEDURE $.calls() CALL $.locks()"], "/* a */ CALL `$`.calls"),
     (&["CREATE PROCEDURE $.text() BEGIN PREPARE s FROM '%'; EXECUTE s; END"], "CALL $.text()"),
 ];
-/// The same of MariaDB's own.
+/// Ways that only MariaDB has.
 const MARIADB_WAYS: [(&[&str], &str); 2] =
     [(&[], "EXECUTE IMMEDIATE '%'"), (&[], "BEGIN NOT ATOMIC %; END")];
 

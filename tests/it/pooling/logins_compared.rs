@@ -20,7 +20,7 @@ struct Style {
     name: &'static str,
     capabilities: u64,
     no_password: &'static [u8],
-    /// It names a plugin that the account does not have.
+    /// The login names a plugin that the account does not have.
     names_another: bool,
     schema: bool,
 }

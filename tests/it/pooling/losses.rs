@@ -220,7 +220,7 @@ fn an_execution_hears_the_same_as_its_text(server: &Server) {
     assert_lost(&ground, &[("rolled_back", 4.0), ("unknown", 4.0)]);
 }
 
-/// It may have committed the transaction, though an error says nothing of that.
+/// A CALL may have committed the transaction, though an error says nothing of that.
 fn a_call_that_has_failed_ends_its_session_with_the_connection(server: &Server) {
     let ground = Ground::new(server, 2, &[]);
     ground.create_table("t (id INT PRIMARY KEY)");
@@ -272,7 +272,7 @@ fn no_call_is_answered_after_a_release(server: &Server) {
     }
 }
 
-/// It would not be released: a client that gets an error does not know that it has one.
+/// The lock would not be released: a client that gets an error does not know that it has one.
 fn a_get_lock_that_ends_with_an_error_takes_no_lock(server: &Server) {
     let suited = Suited::to(server);
     let link = Link::to(suited.server().port);
@@ -322,7 +322,7 @@ fn a_client_is_answered_when_the_server_has_done_with_its_connection(server: &Se
     root.run(&format!("INSERT INTO {table} VALUES (1,0)"));
     let [mut session, mut other] = [(); 2].map(|()| Session::of(proxy.port, &tenant.account));
     session.lock("k");
-    // Its next connection tells the run of the server that its id belongs to.
+    // The session's next connection tells the run of the server that its id belongs to.
     other.run("DO 0");
     session.run("BEGIN");
     session.run("INSERT INTO t VALUES (2,0)");
@@ -341,7 +341,7 @@ fn a_client_is_answered_when_the_server_has_done_with_its_connection(server: &Se
     goes_on(&mut session, "k");
 }
 
-/// It is no part of the transaction. Nobody asks for it after each statement of a session without locks.
+/// LAST_INSERT_ID() is no part of the transaction. Nobody asks for it after each statement of a session without locks.
 fn an_insert_id_does_not_go_back_with_a_lost_connection(server: &Server) {
     let ground = Ground::new(server, 2, &["--idle-keep", "10ms"]);
     ground.create_table("t (id INT AUTO_INCREMENT PRIMARY KEY)");

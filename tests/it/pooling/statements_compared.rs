@@ -61,7 +61,7 @@ impl Pair {
         eventually("a statement keeps the connection", pins);
     }
 
-    /// The same on both: they answer with the same packets. The answer.
+    /// Runs a command on both, which answer with equal packets. Returns the answer.
     fn both(&mut self, run: impl Fn(&mut Session) -> Response) -> Response {
         let own = run(&mut self.shared);
         let native = run(&mut self.direct);
@@ -206,7 +206,7 @@ fn a_client_that_keeps_definitions_of_columns_gets_those_of_another_connection(s
         if others {
             assert_eq!(definition(&own), definition(&native), "{change}");
         }
-        // It does not move.
+        // The session does not move.
         pair.execute(ids, &execution);
     }
     // How this text reads depends on the character set of the PREPARE.

@@ -168,7 +168,7 @@ impl Worker {
             "BEGIN".to_owned(),
             format!("UPDATE a SET money={} WHERE id={from}", a - amount),
             format!("INSERT INTO ledger VALUES ({id},{from},{to},{amount})"),
-            // It takes long enough to be met.
+            // This statement takes long enough to be met by a fault.
             format!("UPDATE a SET money={} WHERE id={to} AND SLEEP(0.01)=0", b + amount),
         ] {
             match self.ask(&sql) {

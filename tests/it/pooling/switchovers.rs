@@ -184,7 +184,7 @@ fn statements_go_on_when_the_time_is_over(server: &Server) {
     let session = format!("in the sessions {}.", inside.id());
     assert!(said.contains("not ready within 1s") && said.contains(&session), "{said}");
     inside.run("COMMIT");
-    // The same when it was ready.
+    // The time may also be over when all is ready.
     let ready = shell.prepare("1s").join().expect("it ends");
     assert_eq!(row(&ready)["state"], "ready: switch now");
     for session in [&mut idle, &mut inside] {

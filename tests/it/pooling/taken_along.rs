@@ -31,7 +31,7 @@ const ASKING: [&str; 7] = [
     "SELECT ROW_COUNT(), FOUND_ROWS()",
     "SHOW WARNINGS",
 ];
-/// The same on MariaDB.
+/// The question for the counts of warnings and errors on MariaDB.
 const VARIABLES: &str = "SELECT @@warning_count, @@error_count AS e";
 
 /// A session with the only connection, another one that needs it, and one at the server itself.

@@ -210,7 +210,7 @@ fn a_change_of_user_to_a_given_account_needs_no_lesson(server: &Server) {
 
 fn a_signature_shows_a_given_password(server: &Server) {
     if flavour_of(server) == Flavour::MySql {
-        // It has no such plugin.
+        // MySQL has no such plugin.
         return;
     }
     let plugins = [options(Flavour::MariaDb), &["--plugin-load-add=auth_ed25519"]].concat();

@@ -74,7 +74,7 @@ pub(crate) fn see_off(root: &mut Root, names: &Names, ids: &[u32]) {
         return;
     }
     for id in root.column(&left) {
-        // It may have gone in this moment, so its error does not matter.
+        // The connection may have gone in this moment, so its error does not matter.
         root.try_run(&format!("KILL {id}"));
     }
     eventually("the sessions of a script are ended", || are_gone(root));

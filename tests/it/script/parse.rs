@@ -8,7 +8,7 @@ use crate::wire::capability;
 
 /// Below this a reply came at once: a wait of the scripts is at least 400 ms.
 const AT_ONCE_MS: u64 = 350;
-/// The same in a script that times no wait: a wrong one is at least a second.
+/// Below this a reply came at once, in a script that times no wait: a wrong one is at least a second.
 const AT_ONCE_OR_SECONDS_MS: u64 = 900;
 
 /// A parsed script, as it holds for one flavour.

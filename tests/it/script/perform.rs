@@ -23,7 +23,7 @@ struct Prepared {
 /// A response that a session still owes.
 struct Owed {
     shape: Shape,
-    /// It may show connection ids.
+    /// The response may show connection ids.
     shows_ids: bool,
     /// [`Performance::unseen`] when the statement was sent.
     unseen: Duration,

@@ -215,7 +215,7 @@ fn a_history_that_the_account_may_not_write_is_reported(server: &Server) {
     let url = server.url.replace("root:rootpw@", &format!("{name}:pw@"));
     let proxy = Proxy::start_on(&url, &schema, &["--history-rows", "1000", "--lease", "2s"]);
     let mut session = Session::at(proxy.port);
-    // It cannot see whether other proxies are gone, so it waits a lease.
+    // The store account cannot see whether other proxies are gone, so the proxy waits a lease.
     assert_eq!(session.value("SELECT GET_LOCK('a',600)").as_deref(), Some("1"));
     session.unlock("a");
     eventually("the log says what is missing", || {

@@ -65,7 +65,7 @@ struct Tables {
 struct Proxy {
     /// The incarnation; 0: none.
     id: u8,
-    /// It was registered.
+    /// The incarnation was registered.
     used: bool,
     epoch: u8,
     known: u8,
@@ -77,7 +77,7 @@ struct Proxy {
     holds: u8,
     /// Ticks without a renewal by the other one, as far as this one watches.
     silent: u8,
-    /// It came into its epoch from the one before.
+    /// The incarnation came into its epoch from the one before.
     came: bool,
 }
 
@@ -268,7 +268,7 @@ fn follow(w: World, s: &State, p: usize) -> Option<State> {
     if me.holds != 0 && wins && w.weak != Weak::RenewWithoutReclaim {
         (tables.tok, tables.holder) = (tables.tok.max(me.holds), me.id);
     } else if me.holds == 0 && tables.holder == me.id {
-        // Its release, or the news of its grant, was lost.
+        // The release, or the news of the grant, was lost.
         tables.holder = 0;
     }
     let goes_on = w.weak == Weak::GraceGoesOn && me.wait > 0;

@@ -61,7 +61,7 @@ pub(crate) fn writes_blocked(_: &Model, s: &State, _: usize) -> Option<State> {
     (!s.store.blocked).then_some(n)
 }
 
-/// It is released: what was sent meanwhile is carried out.
+/// The store is released: what was sent meanwhile is carried out.
 pub(crate) fn writes_go_on(_: &Model, s: &State, _: usize) -> Option<State> {
     let mut n = *s;
     n.store.blocked = false;
@@ -173,8 +173,7 @@ pub(crate) fn deadline_moves(m: &Model, s: &State, p: usize) -> Option<State> {
     if is_suspended(&s.processes[p]) { None } else { renewed(m, s, p) }
 }
 
-/// The same where sessions are suspended: they go on, unless the reply is so old that this deadline has
-/// passed, too.
+/// A renewal while sessions are suspended: they go on, unless the reply is so old that this deadline has passed, too.
 pub(crate) fn sessions_resume(m: &Model, s: &State, p: usize) -> Option<State> {
     if is_suspended(&s.processes[p]) { renewed(m, s, p) } else { None }
 }

@@ -125,7 +125,7 @@ const WORLDS: [(&str, World); 14] = [
     ("block beside rows", BLOCK_BESIDE_ROWS),
 ];
 
-/// The same with longer leases, both of which may be lost, and with writes.
+/// A hang with longer leases, both of which may be lost, and with writes.
 const LONG_HANG: World = World {
     lease: [3, 2],
     steady: [false; 2],

@@ -43,9 +43,9 @@ pub(crate) struct Store {
     pub(crate) proxies: [ProxyRow; INCARNATIONS],
     pub(crate) lock: LockRow,
     pub(crate) base: u8,
-    /// It does nothing; what is sent to it waits.
+    /// The store does nothing; what is sent to it waits.
     pub(crate) hung: bool,
-    /// It can be read, and not be written: the global read lock is held, or it is read-only.
+    /// The store can be read, and not be written: the global read lock is held, or the server is read-only.
     pub(crate) blocked: bool,
     /// For each incarnation, ticks in which it could have renewed and has not.
     pub(crate) chances: [u8; INCARNATIONS],

@@ -13,7 +13,7 @@ pub enum Flavour {
 }
 
 impl Flavour {
-    /// Its name in options, file names and reports.
+    /// The name in options, file names and reports.
     pub fn name(self) -> &'static str {
         match self {
             Flavour::MySql => "mysql",
@@ -45,7 +45,7 @@ impl Release {
     /// All of them.
     pub const ALL: [Release; 3] = [Release::MySql, Release::MariaDb, Release::MariaDb118];
 
-    /// Its name for `dev/install.sh` and `dev/server.sh`.
+    /// The name for `dev/install.sh` and `dev/server.sh`.
     pub fn name(self) -> &'static str {
         match self {
             Release::MySql => "mysql",

@@ -48,7 +48,7 @@ pub enum Ready {
     AtOnce,
     /// The log says that it is registered, or that it observes.
     Registered,
-    /// Its pages say that it grants locks.
+    /// The proxy's pages say that it grants locks.
     Granting,
 }
 
@@ -141,7 +141,7 @@ impl<'a> Launch<'a> {
         Self::by(move || command(&program))
     }
 
-    /// The same by a command to which `serve` and its options are added. Each try makes a new one.
+    /// A launch by a command to which `serve` and its options are added. Each try makes a new one.
     pub fn by(program: impl Fn() -> Command + 'a) -> Self {
         Self {
             program: Box::new(program),
@@ -184,7 +184,8 @@ impl<'a> Launch<'a> {
         self
     }
 
-    /// Its addresses are in its configuration, which the arguments name; clients connect to this port, if to any.
+    /// The proxy's addresses are in its configuration, which the arguments name; clients connect to this port, if to
+    /// any.
     #[must_use]
     pub fn configured(mut self, port: u16) -> Self {
         self.port = Some(port);
@@ -342,7 +343,7 @@ impl Proxy {
         self.log.text()
     }
 
-    /// Its process id.
+    /// Process id of the proxy.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }

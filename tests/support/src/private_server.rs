@@ -81,7 +81,7 @@ impl PrivateServer {
         self.release
     }
 
-    /// Its family.
+    /// MySQL or MariaDB.
     pub fn flavour(&self) -> Flavour {
         self.release.flavour()
     }
@@ -96,12 +96,12 @@ impl PrivateServer {
         self.port
     }
 
-    /// Its process id; a restart changes it.
+    /// Process id of the server; a restart changes it.
     pub fn pid(&self) -> Result<u32> {
         Ok(self.value("PID")?.parse()?)
     }
 
-    /// Its URL, with the administrative account.
+    /// URL of the server, with the administrative account.
     pub fn url(&self) -> String {
         format!("mysql://root:rootpw@127.0.0.1:{}/", self.port)
     }
@@ -111,7 +111,7 @@ impl PrivateServer {
         &self.client[0]
     }
 
-    /// Its command line client as root, with the options it needs; others may follow.
+    /// The server's command line client as root, with the options it needs; others may follow.
     pub fn client(&self) -> Command {
         let mut client = Command::new(self.client_program());
         client.args(&self.client[1..]);
@@ -125,7 +125,7 @@ impl PrivateServer {
         client.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = client.spawn().context("the client cannot be run")?;
         let mut stdin = child.stdin.take().context("piped")?;
-        // It may end before it has read all: its error says why.
+        // The client may end before it has read all: its error says why.
         let _ = stdin.write_all(statements.as_bytes());
         drop(stdin);
         let output = child.wait_with_output()?;
@@ -179,7 +179,8 @@ fn script(arguments: &[&str]) -> Result<()> {
 
 impl Drop for PrivateServer {
     fn drop(&mut self) {
-        // Its folder is how a server is found: it stays with one that was not killed, as when the script was ended.
+        // A server is found by its folder, so the folder stays with a server that was not killed, as when the script
+        // was ended.
         if self.folder.exists() && self.kill().is_ok() {
             let _ = fs::remove_dir_all(&self.folder);
         }

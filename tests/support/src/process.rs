@@ -54,7 +54,7 @@ impl Group {
         self.child.id()
     }
 
-    /// Its first process.
+    /// First process of the group.
     pub fn child(&mut self) -> &mut Child {
         &mut self.child
     }

@@ -131,7 +131,7 @@ pub fn until_busy(root: &mut Root, id: u64) {
 
 /// A logged-in connection that sends what no client should.
 pub struct Raw {
-    /// Its packets.
+    /// Packets of the connection.
     pub frames: Frames,
 }
 

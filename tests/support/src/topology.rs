@@ -23,7 +23,7 @@ impl Topology {
         Self { kind, folder: folder.into(), synced: false }.started()
     }
 
-    /// The same with nodes that sync their logs at each commit.
+    /// A topology with nodes that sync their logs at each commit.
     pub fn up_synced(kind: &'static str, folder: impl Into<PathBuf>) -> Result<Self> {
         Self { kind, folder: folder.into(), synced: true }.started()
     }
@@ -74,7 +74,7 @@ impl Topology {
         Ok(number - 1)
     }
 
-    /// Its servers, by number from 0. Each is killed and removed when dropped.
+    /// Servers of the topology, by number from 0. Each is killed and removed when dropped.
     pub fn nodes(&self) -> Result<Vec<PrivateServer>> {
         let node =
             |n| PrivateServer::running_in(self.folder.join(format!("node{n}")), self.flavour());

@@ -35,7 +35,7 @@ impl Alone {
         })
     }
 
-    /// The same with its times. A holder that stayed has been closed by then, and others have its lock.
+    /// The fault with its times. A holder that stayed has been closed by then, and others have its lock.
     pub(super) fn drawn(self, random: &mut StdRng) -> Self {
         let (lost, apart) = (random.random_range(0..=800), random.random_range(20_000..30_000));
         Self { lost, apart: if self.listed { apart / 2 } else { apart }, ..self }

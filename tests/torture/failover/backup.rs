@@ -23,7 +23,7 @@ impl Backup {
         [false, true].map(|dies| Self { ms: 0, dies })
     }
 
-    /// The same with its time: up to three leases. In a short one no lease ends, so that the failover costs no lock.
+    /// The backup with its time: up to three leases. In a short one no lease ends, so that the failover costs no lock.
     pub(super) fn drawn(self, random: &mut StdRng) -> Self {
         let short = self.dies && random.random_range(0..2) == 0;
         let ms = random.random_range(if short { 100..2000 } else { 10_000..24_000 });

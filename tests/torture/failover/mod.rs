@@ -62,7 +62,7 @@ fn primaries_left_alone_break_no_promise_on_mariadb() {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Former {
     Dead,
-    /// It takes writes. All servers are failover candidates.
+    /// The former primary takes writes. All servers are failover candidates.
     Alone,
 }
 

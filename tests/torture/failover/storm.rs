@@ -71,7 +71,7 @@ pub(crate) struct Story {
     pub(crate) what: String,
     /// From the kill of the (last) writer.
     pub(crate) outage: Duration,
-    /// The same, of the first grant of each proxy; `None`: there was none.
+    /// From the kill of the (last) writer to the first grant of each proxy; `None`: there was none.
     pub(crate) grants: Vec<Option<Duration>>,
 }
 
@@ -319,7 +319,7 @@ impl Storm {
             while !ended.load(Ordering::SeqCst) {
                 match rival.take(key, 1) {
                     Ok(true) => {
-                        // It works for a while, as if it were the holder.
+                        // The rival works for a while, as if it were the holder.
                         for _ in 0..20 {
                             std::thread::park_timeout(Duration::from_millis(50));
                             let _ = rival.is_used(key);

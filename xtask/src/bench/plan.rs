@@ -13,8 +13,8 @@ pub(crate) enum Section {
     /// sysbench's point selects (text protocol) at 1, 16, 64 and 256 threads: queries a second, and the proxy's
     /// processor time for a query
     Points,
-    /// The same with TLS up to the proxy and none from there. HAProxy cannot end TLS inside MySQL's protocol: it gets
-    /// a tunnel, made by another one, and only the processor time of the one that ends it is compared
+    /// Point selects with TLS up to the proxy and none from there. HAProxy cannot end TLS inside MySQL's protocol: it
+    /// gets a tunnel, made by another one, and only the processor time of the one that ends it is compared
     Tls,
     /// Memory of a proxy for an idle session, with 5,000 of them; statements that an idle proxy sends, without locks
     /// and with 10,000 held, and the time of a lease renewal

@@ -73,7 +73,7 @@ impl<'a> Stage<'a> {
         Self::before(place, programs, plan, PrivateServer::start_in(folder, flavour, options)?)
     }
 
-    /// The same with a server that runs.
+    /// A stage before a server that runs.
     pub(crate) fn before(
         place: &'a Workplace,
         programs: &'a Programs,
@@ -275,8 +275,8 @@ impl<'a> Stage<'a> {
             .start()?;
         self.proxies.insert(name, Peer { port: proxy.port(), process: Process::Lockstead(proxy) });
         self.until_let_in(name)?;
-        // It lets clients in before it grants locks: at a start it may wait for other proxies. The name of the lock
-        // is the proxy's own: the other one's session may not be gone yet.
+        // A proxy lets clients in before it grants locks: at a start it may wait for other proxies. The name of the
+        // lock is the proxy's own: the other one's session may not be gone yet.
         let granted = self.ask(name, &format!("SELECT GET_LOCK('{name}-ready', 60)"))?;
         ensure!(granted.trim() == "1", "{name} grants no lock: {}", granted.trim());
         Ok(())

@@ -99,7 +99,7 @@ fn install(place: &Workplace, language: &str) -> Result<()> {
     }
     println!("{language}: installing");
     let path = place.file("install.log");
-    // Its output is worth reading only when it fails.
+    // Output of the installation is worth reading only when it fails.
     let log = File::create(&path)?;
     let mut command = place.command(&install);
     let status = Group::start(command.stdout(log.try_clone()?).stderr(log))?.wait()?;

@@ -46,10 +46,10 @@ pub(super) struct Cell<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     Ok,
-    /// It failed on one of the sides.
+    /// The case failed on one of the sides.
     Failed,
     Differs,
-    /// It differs from itself, which says nothing about the proxy.
+    /// The case differs from itself, which says nothing about the proxy.
     Unstable,
 }
 

@@ -13,7 +13,7 @@ pub struct Library {
 }
 
 impl Library {
-    /// Its capabilities at a server, which it sends whether or not they are offered.
+    /// The library's capabilities at a server, which it sends whether or not they are offered.
     pub fn capabilities(&self, flavour: Flavour) -> u64 {
         match flavour {
             Flavour::MySql => self.mysql,

@@ -281,7 +281,7 @@ fn method(payload: &[u8]) -> Option<(&[u8], Vec<u8>)> {
     let mut c = Cursor(payload.strip_prefix(&[0xfe])?);
     let plugin = c.nul_bytes();
     let nonce = match plugin {
-        // It may end with any byte.
+        // A signature's nonce may end with any byte.
         ED25519 => c.0.get(..32)?,
         _ => c.0.strip_suffix(&[0]).unwrap_or(c.0),
     };

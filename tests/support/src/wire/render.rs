@@ -61,7 +61,7 @@ pub fn packets(response: &Response) -> String {
     out
 }
 
-/// The same, with the end and the time.
+/// A response as text, with its end and the time.
 pub fn response(response: &Response) -> String {
     format!(
         "{}  {:?} after {:.3} s\n",

@@ -21,7 +21,7 @@ use crate::session::{
 pub static CLIENT: Client = Client {
     name: "diesel",
     open: |options| {
-        // It cannot ask for the server's key, so without TLS another one has to log in first.
+        // This client cannot ask for the server's key, so without TLS another one has to log in first.
         FIRST.call_once(|| super::by_mysql_async::CLIENT.session().close());
         let conn = MysqlConnection::establish(&url(options)).map_err(|e| format!("error {e}"))?;
         Ok(Box::new(Own(Box::new(conn))))
@@ -164,7 +164,7 @@ impl<C: DerefMut<Target = MysqlConnection> + Send> Session for Own<C> {
         Ok(())
     }
 
-    // It waits, whatever happens.
+    // This client waits, whatever happens.
     fn cancel(&mut self, _: &str, _: Duration) -> Option<Fault> {
         None
     }

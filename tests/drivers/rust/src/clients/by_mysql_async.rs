@@ -247,7 +247,7 @@ fn transactions(_: &Client) {
         drop(tx);
         let mut tx = conn.start_transaction(TxOpts::default()).await?;
         tx.query_drop("INSERT INTO items (name) VALUES ('dropped')").await?;
-        // It is rolled back before the next statement.
+        // The transaction is rolled back before the next statement.
         drop(tx);
         let left: Vec<String> = conn.query("SELECT name FROM items").await?;
         say(format_args!("left {left:?}"));

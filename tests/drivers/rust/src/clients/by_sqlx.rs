@@ -36,7 +36,7 @@ pub static CLIENT: Client = Client {
     lacks: &[],
     echo: "?",
     columns: |table| match table {
-        // It does not know the type of the column, and has lost its place then.
+        // This client does not know the type of the column, and has lost its place then.
         "others" if !crate::session::mariadb() => "id, HEX(c_vector)",
         _ => "*",
     },
@@ -233,7 +233,7 @@ fn transactions(_: &Client) {
         sqlx::query(insert).bind("dropped").execute(&mut *tx).await?;
         let twice = sqlx::query(insert).bind("dropped").execute(&mut *tx).await;
         tell("twice", twice.map(|_| "ok").map_err(fault));
-        // It is rolled back before the next statement.
+        // The transaction is rolled back before the next statement.
         drop(tx);
         say(format_args!("dropped {:?}", names(conn).await?));
         let mut tx = conn.begin_with("START TRANSACTION READ ONLY").await?;
@@ -347,7 +347,7 @@ fn migrations(_: &Client) {
         .await?;
         say(format_args!("{rows:?} {steps:?}"));
         tell("fewer", migrated(migrator(3).run(&mut *a).await));
-        // It has failed with the lock, which it does not release.
+        // The migration has failed with the lock, which the client does not release.
         tell("after a failure", migrated(migrator(4).run(&mut *a).await));
         let held: i64 = sqlx::query_scalar("SELECT CAST(RELEASE_ALL_LOCKS() AS SIGNED)")
             .fetch_one(&mut *a)
