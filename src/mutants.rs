@@ -50,7 +50,7 @@ pub enum Mutant {
     EarlyGrace,
     /// Grants count without the word of the failover candidates.
     UnwitnessedGrant,
-    /// Renewals count without it.
+    /// Renewals count without the word of the failover candidates.
     UnwitnessedRenewal,
     /// In a new epoch the lease is renewed, and the rows of held locks are not written (I12).
     RenewWithoutReclaim,

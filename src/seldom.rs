@@ -19,7 +19,7 @@ pub struct Seldom(Mutex<Said>);
 struct Said {
     /// When the period began.
     since: Option<Instant>,
-    /// Lines written in it.
+    /// Lines written in the period.
     lines: u32,
     left_out: u64,
 }

@@ -12,7 +12,7 @@ pub(super) enum Background {
 }
 
 impl Background {
-    /// Ends it, when all sessions are over.
+    /// Ends the threads, when all sessions are over.
     pub(super) async fn stop(self) {
         match self {
             Self::Locks(threads) => threads.stop().await,

@@ -252,7 +252,7 @@ impl RunningCluster {
         }
     }
 
-    /// Ends it, when all sessions are over.
+    /// Ends the cluster, when all sessions are over.
     pub(super) async fn stop(self) {
         let Context { spares, reach, in_force, .. } = &self.own;
         let (_, hops) = in_force.both();

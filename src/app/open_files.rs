@@ -9,9 +9,9 @@ pub(super) fn raise(config: &Config) -> Option<String> {
     let mut limit = getrlimit(Resource::Nofile);
     let needed = files_for(config.max_connections);
     if limit.current.is_some() {
-        // No process may have any number of them.
+        // The process has a limit, which is raised as far as it may.
         limit.current = limit.maximum.or(limit.current.max(Some(needed)));
-        // Told below by what it is then.
+        // A failure shows in the limit that is read below.
         let _ = setrlimit(Resource::Nofile, limit);
     }
     let now = getrlimit(Resource::Nofile).current?;

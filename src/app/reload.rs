@@ -107,7 +107,7 @@ impl Reload {
                 Ok(all) => {
                     for (name, change) in all {
                         let change = SettingChange::of(&what(&name), change.word());
-                        // Each listener of a cluster has them.
+                        // Each listener of a cluster reports the same changes of accounts.
                         if !changes.contains(&change) {
                             changes.push(change);
                         }

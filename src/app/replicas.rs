@@ -62,7 +62,7 @@ impl ReplicaParts {
         self.spares.tend(account, guard, self.reach).await;
     }
 
-    /// Completes the last of them.
+    /// Completes the last connections whose client has left before its login.
     pub(super) async fn finish(&self, account: &Credentials, guard: &Guard) {
         self.spares.finish(account, guard, &self.reach).await;
     }

@@ -96,7 +96,7 @@ impl LearnedSecrets {
         let mut given = self.given().lock();
         let mut vault = self.vault().lock();
         let wrong = match source {
-            // A reload may have changed it.
+            // A reload may have changed the given password.
             SecretSource::Given(_) if !given.is(user, source) => return,
             SecretSource::Given(_) => true,
             SecretSource::Proved(number) => {

@@ -118,7 +118,7 @@ impl<'a> KnownSecrets<'a> {
         }
     }
 
-    /// Whether anything can be opened with them.
+    /// Whether a connection can be opened with what is known.
     pub(super) fn open(&self) -> bool {
         self.account.opens()
     }

@@ -13,7 +13,7 @@ use crate::metrics::{CallOutcome, Metrics};
 
 /// Between two samples.
 const STEP: Duration = Duration::from_secs(2);
-/// Five minutes of them.
+/// Samples of five minutes.
 const SAMPLES: usize = 150;
 
 /// Counters and levels of a moment.

@@ -10,7 +10,7 @@ use super::register::{NAMESPACE, counter_vec, gauge_vec};
 
 /// Names that get series of their own at most; the rest of those that match share one.
 pub const MOST: usize = 200;
-/// The label of those that share.
+/// The label of the names that share one series.
 pub const REST: &str = "…";
 
 /// Counters with the label `lock`.

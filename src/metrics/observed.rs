@@ -48,7 +48,7 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// Registers them.
+    /// Registers the metrics.
     pub(super) fn new(r: &Registry) -> Result<Self, prometheus::Error> {
         let observed = Self {
             statements: counter_vec(

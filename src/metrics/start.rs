@@ -10,7 +10,7 @@ impl Metrics {
     pub(super) fn start(&self) {
         for function in Function::ALL {
             for outcome in CallOutcome::ALL {
-                // To ask for it makes it.
+                // A counter exists from the first time that it is asked for.
                 self.counted(function, outcome);
             }
         }

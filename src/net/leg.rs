@@ -34,7 +34,7 @@ pub struct DetachedLeg {
 }
 
 impl DetachedLeg {
-    /// Puts it on this thread's event loop.
+    /// Puts the leg on this thread's event loop.
     pub fn attach(self) -> io::Result<Leg> {
         let mut leg = Leg::new(self.socket.attach()?);
         leg.more = self.tls.is_some();

@@ -40,7 +40,7 @@ impl Room {
     }
 }
 
-/// Part of it.
+/// A part of the room.
 #[derive(Debug)]
 pub(super) struct LentRoom {
     room: Room,

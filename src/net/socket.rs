@@ -123,7 +123,7 @@ impl Socket {
     /// it: the kernel takes one for gone, too, that has had no room for so long, though it acknowledges probes.
     pub fn bound_silence(&self, bound: Option<Duration>) {
         if let Self::Tcp(stream) = self {
-            // Without it the kernel's own bound holds.
+            // Without this option the kernel's own bound holds.
             let _ = SockRef::from(stream).set_tcp_user_timeout(bound);
         }
     }
@@ -170,7 +170,7 @@ pub struct Detached {
 }
 
 impl Detached {
-    /// Puts it on this thread's event loop.
+    /// Puts the socket on this thread's event loop.
     pub fn attach(self) -> io::Result<Socket> {
         Ok(if self.unix {
             Socket::Unix(UnixStream::from_std(self.fd.into())?)

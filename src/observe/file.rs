@@ -76,7 +76,7 @@ impl ReportFile {
         Ok(None)
     }
 
-    /// Writes it, all or nothing.
+    /// Writes the report, all or nothing.
     pub fn save(&self, report: &Report) -> Result<(), FileError> {
         let new = self.path.with_extension("json.new");
         let save = || {

@@ -76,7 +76,7 @@ pub fn proof(plugin: &[u8], nonce: &[u8], password: &str) -> Vec<u8> {
 
 /// The plugin of MariaDB that signs its nonce.
 const ED25519: &[u8] = b"client_ed25519";
-/// Bytes of that nonce.
+/// Bytes of the nonce that is signed.
 const SIGNED: usize = 32;
 
 /// Whether a plugin signs its nonce.

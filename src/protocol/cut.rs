@@ -85,7 +85,7 @@ pub struct Cutter {
     grammar: Grammar,
     /// The responses after the one under way.
     expected: VecDeque<(Shape, Naming)>,
-    /// The one under way.
+    /// The response under way.
     current: (Shape, Naming),
     numbers: StatementNumbers,
     /// A frame of which too little is there yet.

@@ -11,7 +11,7 @@ use crate::types::Flavour;
 const HIDDEN: u32 = 1 << 31;
 /// `ER_UNKNOWN_STMT_HANDLER` and `ER_STMT_HAS_NO_OPEN_CURSOR`: their texts hold the id.
 const NAMING: [u16; 2] = [1243, 1421];
-/// Bytes of an error packet of these.
+/// Longest error packet of one of these codes, in bytes.
 const LONGEST: usize = 1024;
 
 /// The ids of a session's statements.

@@ -77,7 +77,7 @@ fn is_certain(name: &[u8], collation: Option<u8>, flavour: Flavour) -> bool {
         // These letters are equal in each character set of a client.
         '0'..='9' | 'A'..='Z' | 'a'..='z' | '_' | '-' | '.' => true,
         '\'' => false,
-        // In swe7 some of them are letters.
+        // In swe7 some of these signs are letters.
         ' '..='~' => charset != Charset::Other,
         // Servers keep names in utf8mb3, which has no others.
         '\u{a0}'..='\u{ffff}' => charset == Charset::Utf8,

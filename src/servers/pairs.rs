@@ -38,7 +38,7 @@ impl Pairs {
         self.known.lock().insert(server.clone(), PairState::Doubted(why));
     }
 
-    /// Whether it must be found out.
+    /// Whether it must be found out if both lead to one server.
     pub fn is_open(&self, server: &ServerAddress) -> bool {
         let one = server.backend == server.store;
         !one && !matches!(self.known.lock().get(server), Some(PairState::Proven))

@@ -31,7 +31,7 @@ struct WriterInner {
     board: Mutex<Board>,
     /// The writer's place, for a look without a lock.
     now: AtomicUsize,
-    /// The one that was it last.
+    /// The place of the last writer.
     last: AtomicUsize,
     changes: AtomicU64,
     /// Counts changes of anything that is known.

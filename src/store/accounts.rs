@@ -21,7 +21,7 @@ enum On {
 /// A privilege of the store account, or some that are given together.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Privilege {
-    /// As GRANT has them.
+    /// The rights as GRANT has them.
     rights: &'static str,
     on: On,
     /// Why they are needed.

@@ -75,7 +75,7 @@ pub(super) fn name_of(key: &Key) -> &[u8] {
     }
 }
 
-/// Expressions, one for each of these.
+/// Expressions, one for each key and connection: whether the connection holds the server's lock of this name.
 pub(super) fn asked_sql<'a>(asked: impl Iterator<Item = &'a (Key, BackendId)>) -> String {
     let each = |(key, conn): &(Key, BackendId)| {
         format!("IS_USED_LOCK({})<=>{}", literal(name_of(key)), conn.0)

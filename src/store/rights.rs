@@ -9,7 +9,7 @@ use crate::types::Flavour;
 pub struct Rights {
     /// May see the sessions of other accounts (PROCESS).
     pub process: bool,
-    /// May end them (CONNECTION_ADMIN / CONNECTION ADMIN).
+    /// May end sessions of other accounts (CONNECTION_ADMIN / CONNECTION ADMIN).
     pub kill: bool,
     /// MySQL: may read performance_schema, and it is on.
     pub performance_schema: bool,

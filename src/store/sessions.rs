@@ -50,7 +50,7 @@ impl StoreConnection {
             return Ok(ConnectionIds::Untold);
         }
         let rows = self.query("SELECT CONNECTION_ID()+0".to_owned(), 1).await?;
-        // A greeting has 32 bits of it.
+        // A greeting has the lower 32 bits of the id.
         let is = rows[0].first().is_some_and(|row| column::<u64>(row, 0) & 0xffff_ffff == told);
         Ok(if is { ConnectionIds::Server } else { ConnectionIds::Foreign })
     }

@@ -79,7 +79,7 @@ impl Hold {
         }
     }
 
-    /// Why the session keeps it between transactions.
+    /// Notes why the session keeps its connection between transactions.
     pub fn note_reasons(&self, reasons: impl Iterator<Item = &'static str>) {
         let mut noted = self.holder.reasons.lock();
         noted.clear();

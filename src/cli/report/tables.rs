@@ -12,7 +12,7 @@ use crate::observe::report::{LockRecord, Report, StatementRecord, Times};
 /// Users shown of a lock.
 const USERS: usize = 3;
 
-/// The whole of it.
+/// The whole report, as tables.
 pub(super) struct Tables<'a>(pub(super) &'a Report);
 
 impl fmt::Display for Tables<'_> {

@@ -26,7 +26,7 @@ pub struct HeldLock {
 /// All held locks; `None` if there are more than [`MOST`].
 pub type Census = Option<Arc<[HeldLock]>>;
 
-/// A question for it.
+/// A question for all held locks.
 pub(in crate::engine) type CensusRequest = oneshot::Sender<Result<Census, String>>;
 
 /// Answers until the last handle is dropped. Those who ask while the rows are read get the next

@@ -28,7 +28,7 @@ pub struct NativeLocks {
     pub unlisted: Option<&'static str>,
 }
 
-/// Asks for them.
+/// A question for the server's own locks of a session.
 #[derive(Debug)]
 pub(in crate::engine) struct NativeQuestion {
     pub(in crate::engine) conn: BackendId,

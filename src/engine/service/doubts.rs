@@ -75,18 +75,18 @@ impl HolderDoubts {
         self.list.push(Doubt { key: key.clone(), answer, until, question: None });
     }
 
-    /// When the first of them ends.
+    /// When the first doubt ends.
     pub(super) fn due(&self) -> Option<Instant> {
         self.list.iter().map(|doubt| doubt.until).min()
     }
 
-    /// Takes those that have waited long enough.
+    /// Takes the doubts that have waited long enough.
     pub(super) fn take_due(&mut self) -> Vec<Doubt> {
         let now = Instant::now();
         self.take(|doubt| doubt.until <= now)
     }
 
-    /// Takes those that are over.
+    /// Takes the doubts that are over.
     pub(super) fn take(&mut self, is_over: impl Fn(&Doubt) -> bool) -> Vec<Doubt> {
         self.list.extract_if(.., |doubt| is_over(doubt)).collect()
     }

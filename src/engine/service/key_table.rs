@@ -107,7 +107,7 @@ impl KeyTable {
         self.retry_at.get_or_insert(Instant::now() + RETRY);
     }
 
-    /// When that pause ends.
+    /// When the pause before another attempt ends.
     pub(super) fn retry_at(&self) -> Option<Instant> {
         self.retry_at
     }
@@ -127,12 +127,12 @@ impl KeyTable {
         self.later.push_back((Instant::now() + LATER, key.clone()));
     }
 
-    /// When the first of those is to be listed.
+    /// When the first key that waits for later is to be listed.
     pub(super) fn later(&self) -> Option<Instant> {
         self.later.front().map(|(at, _)| *at)
     }
 
-    /// Lists those whose time has come.
+    /// Lists the keys whose time has come.
     pub(super) fn list_due(&mut self) {
         let now = Instant::now();
         while let Some((_, key)) = self.later.pop_front_if(|(at, _)| *at <= now) {
@@ -140,7 +140,7 @@ impl KeyTable {
         }
     }
 
-    /// Lists all of those.
+    /// Lists all keys that wait for later.
     pub(super) fn hurry(&mut self) {
         for (_, key) in std::mem::take(&mut self.later) {
             self.list(&key);

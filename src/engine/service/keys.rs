@@ -53,9 +53,9 @@ pub(super) struct LocalHold {
     pub(super) name: Box<[u8]>,
     /// user@host.
     pub(super) owner: Arc<[u8]>,
-    /// The server's connection that works for that.
+    /// The server's connection that works for the session.
     pub(super) backend: CurrentBackend,
-    /// The server's start when it was granted: the session's connection was of this run then.
+    /// The server's start when the lock was granted: the session's connection was of this run then.
     pub(super) run: i64,
     pub(super) events: EventSender,
     pub(super) since: Instant,
@@ -118,7 +118,7 @@ impl Drop for Done {
 #[derive(Debug)]
 pub(super) struct PendingRelease {
     pub(super) token: u64,
-    /// Dropping it tells the caller.
+    /// Tells the caller when it is dropped.
     pub(super) done: Option<Countdown>,
 }
 

@@ -35,7 +35,7 @@ pub(super) struct Pipes {
 }
 
 impl Pipes {
-    /// Starts them.
+    /// Starts the pipes.
     pub(super) fn start(
         access: &Arc<StoreAccess>,
         lease: &Arc<Lease>,

@@ -10,7 +10,7 @@ use crate::clock;
 /// How this proxy came from one epoch into another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Failover {
-    /// The one that it joined.
+    /// The epoch that this proxy joined.
     pub epoch: u64,
     /// When, by the clock since boot.
     pub at: Duration,

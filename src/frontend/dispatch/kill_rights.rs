@@ -130,7 +130,7 @@ async fn idle_connection(
         return Some(free);
     }
     shared.examples.turn().await;
-    // The one before may have opened it.
+    // The session before this one may have opened a connection.
     if let Some(free) = free() {
         return Some(free);
     }

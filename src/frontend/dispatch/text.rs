@@ -90,7 +90,7 @@ pub(crate) async fn run_text(
             let request = Request { packet: &packet, prefix: &payload[..at], text };
             run_named(cx, &request, &named).await?;
         }
-        // The server refuses them all.
+        // The server refuses several statements in this session.
         Statement::Several(_) if !cx.view.several() => cx.forward(&packet)?,
         // A part of one is a single statement.
         Statement::Several(_) if cx.command.is_part() => {

@@ -128,7 +128,7 @@ impl<'a> VisibleWait<'a> {
         }
     }
 
-    /// The server is not to see it.
+    /// The server is not to see the wait.
     pub(crate) fn never_shown(&mut self) {
         self.state = State::Never;
     }

@@ -12,7 +12,7 @@ pub(crate) struct PendingRowUpdate {
     pub need: RowUpdate,
     /// A statement whose locks only the server may know.
     pub untold: UnknownLocks,
-    /// What is held back of it.
+    /// What is held back of the response.
     pub held: Option<HeldBack>,
     /// When its command was sent, if no other was under way.
     pub sent: Option<Instant>,

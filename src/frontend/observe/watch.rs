@@ -275,7 +275,7 @@ impl Watch {
         }
     }
 
-    /// A call was found in it.
+    /// A call was found in a statement that does not fit into a buffer.
     pub(crate) fn long(&mut self, why: &'static str) {
         self.long_calls = true;
         self.unread(LONG, Coverage::Refused(why));

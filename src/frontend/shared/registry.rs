@@ -78,7 +78,7 @@ struct Inner {
     /// How many there are, exactly.
     count: AtomicUsize,
     next: AtomicU64,
-    /// Numbers of those that are open.
+    /// Numbers of the open sessions.
     numbers: DashSet<u32>,
     next_number: AtomicU32,
     changed: Notify,
@@ -216,7 +216,7 @@ impl Registry {
         self.0.aside.load(Ordering::Relaxed)
     }
 
-    /// Sets it aside, or back.
+    /// Sets the proxy aside, or back.
     pub fn set_aside(&self, aside: bool) {
         self.0.aside.store(aside, Ordering::Relaxed);
     }

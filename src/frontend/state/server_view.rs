@@ -81,7 +81,7 @@ impl ServerView {
         self.settings == AnswerSettings::Named || self.settings_prepared
     }
 
-    /// The server has told them.
+    /// Keeps what the server has told of the settings.
     pub(crate) fn learn_settings(&mut self, limited: bool, wide: bool) {
         self.settings = if limited || wide {
             AnswerSettings::Unusual { limited, wide }

@@ -46,7 +46,7 @@ impl Statements {
         self.prepared.get_mut(&id)
     }
 
-    /// Whether an id means one of these.
+    /// Whether an id means a statement with calls.
     pub(crate) fn contains(&self, id: u32) -> bool {
         self.get(id).is_some()
     }

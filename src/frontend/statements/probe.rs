@@ -26,7 +26,7 @@ const RELEASES: u32 = 4;
 
 /// What a trial has shown.
 pub(crate) enum NextCall {
-    /// This one of the calls, so often.
+    /// The next call that is evaluated, and how often.
     Call { nth: usize, times: u32 },
     /// None of the first so many is evaluated.
     None(usize),

@@ -120,7 +120,7 @@ pub(crate) fn edit_for(
             (call.function.warning_expression(value, again).unwrap_or(constant.clone()), constant)
         }
         Flavour::MySql => (evaluated, constant),
-        // But for those that only look.
+        // Calls that only look are constants to MariaDB's planner, too.
         Flavour::MariaDb if call.looks() => {
             (if tables { constant.clone() } else { evaluated }, constant)
         }

@@ -132,7 +132,7 @@ struct WaitingCalls<'a> {
     limited: bool,
 }
 
-/// Carries out those that wait.
+/// Carries out the calls that wait.
 async fn run_waiting(
     cx: &mut CallContext<'_>,
     statement: &CallStatement<'_>,

@@ -50,7 +50,7 @@ impl Back {
         }
     }
 
-    /// The question for it.
+    /// The expression that asks for the value.
     pub fn sql(self) -> &'static str {
         match self {
             Self::RowCount => "ROW_COUNT()",
@@ -105,7 +105,7 @@ pub fn names_connection(text: &[u8]) -> bool {
 }
 
 impl Back {
-    /// Whether a text names it.
+    /// Whether a text names the value.
     pub fn is_in(self, text: &[u8]) -> bool {
         names_any(text, |back| back == self)
     }

@@ -58,7 +58,7 @@ pub(super) enum FirstWord {
     Unlock,
 }
 
-/// A set of them.
+/// A set of first words.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct FirstWords(u32);
 
@@ -162,7 +162,7 @@ pub(super) fn marks_after(word: &[u8]) -> &'static [(FirstWord, Mark)] {
         b"close" => &[(First::Handler, Mark::ClosesHandler)],
         b"connection" => &[(First::Explain, Mark::ConnectionId)],
         b"data" | b"xml" => &[(First::Load, Mark::LoadsData)],
-        // A login may name it.
+        // A login may name the database.
         b"database" | b"schema" => {
             &[(First::Drop, Mark::ChangesRoutines), (First::Drop, Mark::Accounts)]
         }
