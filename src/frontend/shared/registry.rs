@@ -73,7 +73,7 @@ struct LoginSecond {
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// In shards, since all threads enter and strike off.
+    /// Sessions in shards, since all threads enter and strike off.
     sessions: DashMap<u64, Member>,
     /// How many there are, exactly.
     count: AtomicUsize,

@@ -18,7 +18,7 @@ const MOST: usize = 1_000;
 pub struct Unfenced(Mutex<HashMap<Option<Arc<[u8]>>, Instant>>);
 
 impl Unfenced {
-    /// Whether this one did a short time ago.
+    /// Whether the account lacked the right a short time ago.
     pub(crate) fn has(&self, owner: Option<&Arc<[u8]>>) -> bool {
         self.has_at(owner, Instant::now())
     }
