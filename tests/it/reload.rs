@@ -101,7 +101,7 @@ fn settings_that_need_a_restart_are_named_and_stay(server: &Server) {
         "certificates: read again",
     ];
     assert_eq!(desk.reload(), said);
-    // What needs a restart is said again.
+    // Settings that need a restart are named again.
     let again = desk.reload();
     assert_eq!(again, [said[0], said[2], said[3]]);
     assert_eq!(desk.rows(&["lease"])[0]["lease_seconds"].as_f64(), Some(10.0));

@@ -81,7 +81,7 @@ impl ServerView {
         self.settings == AnswerSettings::Named || self.settings_prepared
     }
 
-    /// Keeps what the server has told of the settings.
+    /// Keeps the settings that the server has told.
     pub(crate) fn learn_settings(&mut self, limited: bool, wide: bool) {
         self.settings = if limited || wide {
             AnswerSettings::Unusual { limited, wide }
