@@ -1,6 +1,6 @@
 //! A MySQL client that does no more than the load needs.
 //!
-//! This client speaks the protocol itself and blocks: a statement costs one write and one read, so that on a small
+//! This client speaks the protocol itself and blocks. A statement costs one write and one read, so that on a small
 //! machine the load does not take the processor from what is measured.
 
 use std::io::{Read, Write};

@@ -1,8 +1,8 @@
 //! Pairs of lock and unlock, as many as the clients get done.
 //!
-//! Few threads wait for many clients, and serve those whose replies are there: with a thread for
-//! each of 1,024 clients, the load took four times the processor time for a pair, and left less of
-//! it to what is measured. A thread with one client blocks in its reads.
+//! Few threads wait for many clients, and serve those whose replies are there. With a thread for each of 1,024 clients,
+//! the load took four times the processor time for a pair, and left less of it to what is measured. A thread with one
+//! client blocks in its reads.
 
 use std::fs::read_to_string;
 use std::io;

@@ -1,5 +1,5 @@
-//! What must hold of any bytes as a key, a nonce, a password or a proof: no panic, and a password
-//! that was encrypted with the proxy's own key comes back.
+//! What must hold of any bytes as a key, a nonce, a password or a proof. Nothing panics, and a password that was
+//! encrypted with the proxy's own key comes back.
 
 #![no_main]
 

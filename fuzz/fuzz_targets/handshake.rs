@@ -1,5 +1,5 @@
-//! What must hold of any bytes as a greeting, a login or a change of user: no panic, and what goes
-//! on to the server says the same of the user.
+//! What must hold of any bytes as a greeting, a login or a change of user. Nothing panics, and what goes on to the
+//! server says the same of the user.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Whether the server evaluates a lock call where it stands: what it does with a session's own locks
-//! must be what happens through the proxy, or the proxy refuses the statement and does nothing.
+//! Whether the server evaluates a lock call where it stands. What the server does with a session's own locks must be
+//! what happens through the proxy, or the proxy refuses the statement and does nothing.
 //!
 //! `evaluation/expressions.sql`, in each of `evaluation/contexts.sql`, and
 //! `evaluation/statements.sql` are data. `LOCKSTEAD_EVALUATION=text` runs only those that contain a text.

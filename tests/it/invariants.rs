@@ -1,5 +1,5 @@
-//! The invariants that the store's statements keep, each by its number in the design of the lock
-//! engine: statements are sent to a real server in states that must not let them do anything.
+//! The invariants that the store's statements keep, each by its number in the design of the lock engine. Statements are
+//! sent to a real server in states that must not let them do anything.
 
 use std::sync::Arc;
 use std::time::Duration;

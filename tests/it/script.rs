@@ -35,9 +35,8 @@
 //! a quit | a close | a rst | a infile text | a gone
 //! ```
 //!
-//! Placeholders: `$N` eight characters of this run's own, `$X` the same in hexadecimal, `$D` eight
-//! digits of its own, `$DB`, `$USER`, `$USER2`, `$ID(a)` the connection id of a session,
-//! `$REP(x,513)` repetition, `\xe9` a byte.
+//! Placeholders: `$N` eight characters of this run's own, `$X` the same in hexadecimal, `$D` eight digits of its own,
+//! `$DB`, `$USER`, `$USER2`. Also `$ID(a)` the connection id of a session, `$REP(x,513)` repetition, `\xe9` a byte.
 
 pub(crate) mod accounts;
 pub(crate) mod action;

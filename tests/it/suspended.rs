@@ -1,4 +1,4 @@
-//! Proxies that cannot renew their lease in time: sessions that hold locks are held back, go on after a renewal, and
+//! Proxies that cannot renew their lease in time. Sessions that hold locks are held back, go on after a renewal, and
 //! are closed where their locks may have gone to others.
 
 use std::net::Ipv4Addr;

@@ -344,8 +344,8 @@ pub(crate) fn replace(program: &Path, script: &str) {
 /// The program that is tested.
 pub(crate) const REAL: &str = env!("CARGO_BIN_EXE_lockstead");
 
-/// Puts a copy of a file in a program's place. By a process of its own: a file that this one has open
-/// to write is open in whatever another test starts at that moment too, and cannot be run (ETXTBSY).
+/// Puts a copy of a file in a program's place, by a process of its own. A file that this process has open to write is
+/// open in whatever another test starts at that moment, too, and cannot be run (ETXTBSY).
 pub(crate) fn place(program: &Path, file: &Path) {
     let new = program.with_extension("new");
     let status = Command::new("install").args(["-m", "700"]).args([file, &new]).status();

@@ -202,8 +202,8 @@ fn a_proxy_that_hears_nothing_of_a_candidate_closes_its_holders(server: &Server)
     }
     ground.ways[0][1].heal();
     eventually("it grants again", || grants(proxy).then_some(()));
-    // A new session: if the second proxy was the first to free the dead incarnation's locks, it has ended all sessions
-    // that were the first one's, because it cannot know which of them were about to take a lock.
+    // A new session. If the second proxy was the first to free the dead incarnation's locks, it has ended all sessions
+    // that were the first one's. It cannot know which of them were about to take a lock.
     let mut later = ground.session(0);
     assert_eq!(later.value("SELECT IS_FREE_LOCK('free')").as_deref(), Some("1"));
 }

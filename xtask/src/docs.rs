@@ -1,9 +1,9 @@
 //! Runs every command that the documents show.
 //!
-//! The `sh` and `sql` blocks of README.md and docs/*.md are run, in order, in front of a private server; `sh` by bash,
-//! which ends at the first error, `sql` as root through the proxy that was started last. Values that a reader would replace are
-//! replaced: addresses, ports, passwords and places (see [`Scene::adapt`]). `lockstead serve` keeps running after its
-//! block.
+//! The `sh` and `sql` blocks of README.md and docs/*.md are run, in order, in front of a private server. Bash runs
+//! `sh`, and ends at the first error; `sql` is run as root through the proxy that was started last. Values that a
+//! reader would replace are replaced: addresses, ports, passwords and places (see [`Scene::adapt`]). `lockstead serve`
+//! keeps running after its block.
 //!
 //! Above a block may stand
 //!

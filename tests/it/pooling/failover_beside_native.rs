@@ -1,5 +1,5 @@
-//! Another server becomes the primary, and sessions have locks at the server beside their rows (mode coexist): it
-//! grants them to any client, since it knows nothing of those of the former primary.
+//! Another server becomes the primary, and sessions have locks at the server beside their rows (mode coexist). The new
+//! primary grants them to any client, since it knows nothing of those of the former one.
 
 use std::time::Duration;
 

@@ -1,9 +1,8 @@
 //! Replies in the form in which two runs are compared.
 //!
-//! Only what must differ is taken out: connection ids become session names, MariaDB's statement
-//! ids (counted over the whole server) and the random salts of logins are blanked, and the
-//! numbers of COM_STATISTICS are blanked. A packet that holds none of these stays as it came,
-//! frame headers included.
+//! Only what must differ is taken out. Connection ids become session names. MariaDB's statement ids (counted over the
+//! whole server), the random salts of logins and the numbers of COM_STATISTICS are blanked. A packet that holds none of
+//! these stays as it came, frame headers included.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -13,8 +13,8 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Names that no other run against the same server has, of letters alone: digits in a name
-    /// could be read as a connection's id, which are small on a fresh server.
+    /// Names that no other run against the same server has, of letters alone. Digits in a name could be read as a
+    /// connection's id, which are small on a fresh server.
     pub(crate) fn fresh() -> Names {
         let seed = RandomState::new().build_hasher().finish();
         let mut prefix = String::from("n");

@@ -1,5 +1,5 @@
-//! A walk through every window in every mode: after a workload with waits, time-outs, ended waits and releases, each panel,
-//! alert, column and field shows something, or the lists here say why not.
+//! A walk through every window in every mode. After a workload with waits, time-outs, ended waits and releases, each
+//! panel, alert, column and field shows something, or the lists here say why not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -105,8 +105,8 @@ fn path(ways: &[Way], mut at: u32) -> Vec<(u8, u8)> {
     path
 }
 
-/// A way in words: the step, its subject, then the ticks left of both leases, the row's
-/// holder/token, and the rows of `proxies`: incarnations 1 and 2 are A's, 3 and 4 B's.
+/// A way in words: the step, its subject, then the ticks left of both leases, the row's holder/token, and the rows of
+/// `proxies`. Incarnations 1 and 2 are A's, 3 and 4 B's.
 pub(crate) fn tell(model: &Model, path: &[(u8, u8)]) -> String {
     let mut state = model.start();
     let mut text = String::new();

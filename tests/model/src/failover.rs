@@ -1,8 +1,9 @@
 //! Another server becomes the primary: epochs, their grace, and holders that carry a lock along, as a model of its own.
 //!
 //! Two servers, of which one is the primary. The other has a copy of the tables as they once were, so what was written
-//! later is lost when it becomes the primary; the former one may come back as it was. The former primary takes no writes.
-//! Two proxies with one incarnation each share one lock; one of them may register at any time. That packets take their time is in the other model. `engine::lease::keeper`, `store::succession`.
+//! later is lost when it becomes the primary. The former one may come back as it was. The former primary takes no
+//! writes. Two proxies with one incarnation each share one lock; one of them may register at any time. That packets
+//! take their time is in the other model. `engine::lease::keeper`, `store::succession`.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt::Write as _;

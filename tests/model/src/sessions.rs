@@ -1,7 +1,7 @@
 //! Steps of clients, of their sessions in the proxy (`frontend`), and of the server's threads.
 //!
-//! A pause between a check and the write after it looks the same as a packet that is long on its
-//! way, so both are one step here and the way takes any time.
+//! A pause between a check and the write after it looks like a packet that is long on its way. So both are one step
+//! here, and the way takes any time.
 
 use super::keeper::server_protects;
 use super::state::{Broken, Phase, ProxyState, Session, State, Thread, home};

@@ -36,8 +36,8 @@ pub(crate) enum Weak {
     ResumesWithoutRenewal,
     /// Sessions write to the server without a look at the deadline.
     NoForwardCheck,
-    /// A grant that is heard past the deadline is given back like one of an incarnation that is over,
-    /// though the keeper, which has looked at the clock before, is about to move the deadline.
+    /// A grant that is heard past the deadline is given back like one of an incarnation that is over. The keeper, which
+    /// has looked at the clock before, is about to move the deadline nevertheless.
     StrayWhileCurrent,
     /// A reading, while nobody can write, moves the deadline on also where locks are rows alone.
     ReadingRenews,

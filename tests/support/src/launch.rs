@@ -133,9 +133,9 @@ pub struct Launch<'a> {
 }
 
 impl<'a> Launch<'a> {
-    /// `serve` by the program at this path, which takes nothing from the environment's `LOCKSTEAD_` variables, on
-    /// a free port, without pages, in mode durable unless its arguments or its file say another; it is ready when
-    /// registered.
+    /// `serve` by the program at this path, which takes nothing from the environment's `LOCKSTEAD_` variables. The
+    /// proxy has a free port, no pages and mode durable, unless its arguments or its file say another. The launch is
+    /// ready when the proxy is registered.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         let program = program.as_ref().to_owned();
         Self::by(move || command(&program))

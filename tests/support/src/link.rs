@@ -1,5 +1,5 @@
-//! A network link between two processes on this machine. Bytes pass through until a fault is put on it: one way or
-//! both are held back or slowed down, the server's side falls silent, a reply is lost, all connections break.
+//! A network link between two processes on this machine. Bytes pass through until a fault is put on it. One way or both
+//! are held back or slowed down, the server's side falls silent, a reply is lost, or all connections break.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};

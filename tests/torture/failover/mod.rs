@@ -1,4 +1,4 @@
-//! The primary dies again and again, each time with the end of its log, and another one is promoted: clients hold locks
+//! The primary dies again and again, each time with the end of its log, and another one is promoted. Clients hold locks
 //! all the time, and the checkers of the other runs judge what they saw.
 //!
 //! Or it is left alone, and goes on taking writes: then grants and renewals count only when each failover candidate has

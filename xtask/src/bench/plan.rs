@@ -16,18 +16,18 @@ pub(crate) enum Section {
     /// Point selects with TLS up to the proxy and none from there. HAProxy cannot end TLS inside MySQL's protocol: it
     /// gets a tunnel, made by another one, and only the processor time of the one that ends it is compared
     Tls,
-    /// Memory of a proxy for an idle session, with 5,000 of them; statements that an idle proxy sends, without locks
+    /// Memory of a proxy for an idle session, with 5,000 of them. Statements that an idle proxy sends, without locks
     /// and with 10,000 held, and the time of a lease renewal
     Idle,
-    /// Pairs of lock and unlock, each client its own name, with 1, 64 and 1,024 clients: the server's own GET_LOCK,
-    /// the same through HAProxy, a row inserted and deleted ("plain"), and GET_LOCK through Lockstead
+    /// Pairs of lock and unlock, each client its own name, with 1, 64 and 1,024 clients. Compared are the server's own
+    /// GET_LOCK, the same through HAProxy, a row inserted and deleted ("plain"), and GET_LOCK through Lockstead
     Locks,
     /// One name that 16 clients want
     Hot,
     /// A lock that a client of one proxy releases and a client of another one waits for
     Handover,
-    /// Transactions of one row, of clients that hold a lock: with a question before each COMMIT whether the lock is still
-    /// held, and without; the same for pairs of writes with autocommit (`fenced_commit = "all"`)
+    /// Transactions of one row, of clients that hold a lock: with a question before each COMMIT whether the lock is
+    /// still held, and without. Also pairs of writes with autocommit (`fenced_commit = "all"`)
     Commits,
     /// Pairs of lock and unlock with 1 and 64 clients before a server with a replica: while each grant waits until the
     /// replica has executed it (`failover_candidates`), and without
@@ -38,12 +38,14 @@ pub(crate) enum Section {
     /// pairs of 16 clients while five browsers look, and alone
     Windows,
     /// Point selects of 16 and 256 clients whose sessions share 16 connections (`pooling = "transaction"`), beside
-    /// sessions with connections of their own; of 1,000 clients that share 64, beside 1,000 direct connections; logins at the
-    /// server of 500 clients a second that connect and quit; memory of a session without a connection, plain and over TLS
+    /// sessions with connections of their own. Also 1,000 clients that share 64, beside 1,000 direct connections;
+    /// logins at the server of 500 clients a second that connect and quit. Memory of a session without a connection,
+    /// plain and over TLS
     Pooling,
-    /// Not in `all`. Each topology of `dev/topology.sh`: pairs of lock and unlock with 1 and 64 clients at its writer ("native"),
-    /// of a row inserted and deleted there ("plain"), and through Lockstead; transactions as in `commits`; and what a
-    /// client waits for after a SIGKILL of the writer (`dev/test-failover.sh`)
+    /// Not in `all`. On each topology of `dev/topology.sh`, pairs of lock and unlock with 1 and 64 clients at its
+    /// writer ("native"), and of a row inserted and deleted there ("plain"). The same pairs through Lockstead, and
+    /// transactions as in `commits`. Then what a client waits for after a SIGKILL of the writer
+    /// (`dev/test-failover.sh`)
     Topologies,
     /// All but topologies
     All,

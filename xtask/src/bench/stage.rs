@@ -21,8 +21,8 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The tables of the build that is measured.
 const SCHEMA: &str = "lockstead";
-/// Of the one in mode `coexist`: another proxy on its tables costs one in mode `durable` a sixth of its processor time with
-/// 1,024 clients, which an earlier build alone on its tables would not have.
+/// The schema of the proxy in mode `coexist`. Another proxy on its tables costs one in mode `durable` a sixth of its
+/// processor time with 1,024 clients, which an earlier build alone on its tables would not have.
 const COEXIST_SCHEMA: &str = "lockstead_coexist";
 /// Those of the earlier build.
 const EARLIER_SCHEMA: &str = "lockstead_before";
