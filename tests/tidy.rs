@@ -21,6 +21,8 @@ mod functions;
 mod pages;
 #[path = "tidy/structure.rs"]
 mod structure;
+#[path = "tidy/types.rs"]
+mod types;
 
 /// The floors of src/, lowest first, as ARCHITECTURE.md draws them.
 const FLOORS: [&[&str]; 11] = [

@@ -5,10 +5,8 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, mpsc, oneshot, watch};
 
 use super::administrator::Administrator;
-use super::client_queries;
-use super::command::{AdminCommand, ClientQuery, HELP};
-use super::reply::{AdminReply, empty, failed};
-use super::table::{AdminTable, Cell, ColumnKind, NOTES};
+use super::reply::{AdminReply, failed};
+use super::table::{AdminTable, Cell, ColumnKind};
 use crate::backend::pool::Pool;
 use crate::backend::reach::Reach;
 use crate::config::SettingChange;
@@ -78,58 +76,6 @@ pub(super) struct Caller<'a> {
 }
 
 impl Control {
-    /// Carries out a command.
-    pub(super) async fn run(
-        &self,
-        command: AdminCommand,
-        caller: &Caller<'_>,
-    ) -> Result<AdminReply, ErrorReply> {
-        Ok(AdminReply::Rows(match command {
-            AdminCommand::Locks(like) => self.locks(like.as_deref()).await?,
-            AdminCommand::History(like) => self.history(like.as_deref())?,
-            AdminCommand::Waiters => self.waiters().await,
-            AdminCommand::Sessions => self.sessions().await,
-            AdminCommand::Pool => self.pool(),
-            AdminCommand::Proxies => self.proxies().await?,
-            AdminCommand::Deadlocks => self.deadlocks().await,
-            AdminCommand::Lease => self.lease(),
-            AdminCommand::Backends => self.backends(),
-            AdminCommand::Config => self.config(),
-            AdminCommand::Metrics => self.metrics(),
-            AdminCommand::Release { name, token, cluster } => {
-                let who = &caller.who.name;
-                return self.release(&name, token, cluster.as_deref(), who).await;
-            }
-            AdminCommand::Kill { id, cluster } => return self.kill(id, cluster.as_deref()).await,
-            AdminCommand::Switchover => self.switchovers(),
-            AdminCommand::PrepareSwitchover { hold, cluster } => {
-                return self.prepare_switchover(hold, cluster.as_deref()).await;
-            }
-            AdminCommand::CancelSwitchover { cluster } => {
-                return self.cancel_switchover(cluster.as_deref());
-            }
-            AdminCommand::Drain => return Ok(self.set_aside(true)),
-            AdminCommand::Resume => return Ok(self.set_aside(false)),
-            AdminCommand::Reload => return Ok(Self::told(self.read_again()?)),
-            AdminCommand::Upgrade => return self.upgrade().await,
-            AdminCommand::UpgradeIfNeeded => return self.upgrade_if_needed().await,
-            AdminCommand::Help => help(),
-            AdminCommand::Client(ClientQuery::Set) => return Ok(AdminReply::Done),
-            AdminCommand::Client(ClientQuery::Empty) => return Err(empty()),
-            AdminCommand::Client(ClientQuery::Warnings) => return Ok(AdminReply::Notes),
-            AdminCommand::Client(ClientQuery::Errors) => {
-                AdminTable { columns: NOTES, cut: false, old: None, rows: Vec::new() }
-            }
-            AdminCommand::Client(ClientQuery::Select(list)) => {
-                let value = |(what, name): (String, String)| {
-                    Ok((name, client_queries::value(&what, caller.who, caller.notes.len())?))
-                };
-                let values: Result<_, _> = list.into_iter().map(value).collect();
-                return values.map(AdminReply::Values);
-            }
-        }))
-    }
-
     /// All clusters, or the one of this name.
     pub(super) fn meant(&self, name: Option<&str>) -> Result<Vec<&ClusterView>, ErrorReply> {
         let of =
@@ -152,12 +98,6 @@ impl Control {
         self.clusters.iter().filter_map(move |c| Some((named(c), c.engine.as_ref()?)))
     }
 
-    /// Load balancers that ask `/readyz` send no more clients.
-    fn set_aside(&self, aside: bool) -> AdminReply {
-        self.registry.set_aside(aside);
-        AdminReply::Done
-    }
-
     pub(super) fn read_again(&self) -> Result<Vec<SettingChange>, ErrorReply> {
         (self.reload)().map_err(|e| failed(format!("nothing was changed: {e}")))
     }
@@ -174,12 +114,4 @@ impl Control {
 /// For the audit log, where there may be several.
 pub(super) fn in_cluster(cluster: &ClusterView) -> String {
     cluster.name.as_ref().map(|name| format!(" in cluster {name}")).unwrap_or_default()
-}
-
-fn help() -> AdminTable {
-    let row = |(command, what): &(&str, &str)| {
-        vec![Cell::Text((*command).to_owned()), Cell::Text((*what).to_owned())]
-    };
-    let columns = &[("command", ColumnKind::Text), ("what", ColumnKind::Text)];
-    AdminTable { columns, cut: false, old: None, rows: HELP.iter().map(row).collect() }
 }

@@ -21,6 +21,7 @@ mod login;
 mod pool;
 mod release;
 mod reply;
+mod run;
 mod server_locks;
 mod sources;
 mod switchover;

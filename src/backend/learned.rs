@@ -84,12 +84,9 @@ impl LearnedSecrets {
         self.own_key.as_ref()
     }
 
-    /// Keeps what a client has proved itself with, after the server has let it in. Returns whether
+    /// Keeps what a client has proved itself with, where no password is given for the account. Returns whether
     /// connections can be opened for the account now.
-    pub fn learn(&self, user: &[u8], proven: &Proven) -> bool {
-        if self.judge_given(user, proven) {
-            return true;
-        }
+    pub(super) fn keep_proven(&self, user: &[u8], proven: &Proven) -> bool {
         if !self.takes(user) {
             return false;
         }

@@ -16,6 +16,12 @@ use crate::protocol::recover::Scheme;
 use crate::types::LearnPasswords;
 
 impl LearnedSecrets {
+    /// Keeps what a client has proved itself with, after the server has let it in. Returns whether connections can be opened
+    /// for the account now.
+    pub fn learn(&self, user: &[u8], proven: &Proven) -> bool {
+        self.judge_given(user, proven) || self.keep_proven(user, proven)
+    }
+
     /// Whether a login of this account can teach anything.
     pub fn concerns(&self, user: &[u8]) -> bool {
         self.policy().learns() || self.given().lock().get(user).is_some()

@@ -2,6 +2,7 @@
 
 mod failover;
 mod joining;
+mod parts;
 mod resigning;
 mod standstill;
 
@@ -21,7 +22,7 @@ use super::suspension::Suspension;
 use super::takeover::Takeovers;
 use crate::clock;
 use crate::engine::io::link::{StoreAccess, StoreLink};
-use crate::engine::io::witnesses::{Evidence, Witnesses};
+use crate::engine::io::witnesses::Witnesses;
 use crate::engine::messages::LeaseEvent;
 use crate::engine::setup::Setup;
 use crate::engine::shared::lease::Lease;
@@ -29,11 +30,10 @@ use crate::lock::lease::Terms;
 use crate::mutants::{self, Mutant};
 use crate::servers::guarantee::Guarantee;
 use crate::store::connection::StoreError;
-use crate::store::identity::{Foreign, same_run};
+use crate::store::identity::same_run;
 use crate::store::proxies::Renewal;
 use crate::store::rows::{ProxyRow, ProxyState};
 use crate::store::statement::Others;
-use crate::types::ProxyId;
 
 /// Pause between looks at others as long as the first grant waits for them.
 const WAITING: Duration = Duration::from_millis(250);
@@ -245,25 +245,6 @@ impl Keeper {
         self.observe(&now, &renewal).await
     }
 
-    /// Waits until the failover candidates have this version of the incarnation's row. Before, its renewal does not count.
-    async fn until_witnessed(
-        &mut self,
-        id: ProxyId,
-        epoch: u64,
-        version: u64,
-    ) -> Result<(), StoreError> {
-        let what = Evidence::Renewal { id, epoch, version };
-        // Less than a beat may take.
-        let limit = self.terms.ttl / 8;
-        let server = self.link.server();
-        let seen = self.witnesses.see(what, server.as_ref(), limit).await;
-        if let Err(StoreError::Foreign(Foreign::Epoch { known, .. })) = &seen {
-            // The next beat opens a later one here.
-            self.server.know(*known);
-        }
-        seen
-    }
-
     /// Watches the other incarnations on this process's own clock.
     async fn observe(&mut self, me: &Incarnation, renewal: &Renewal) -> Result<(), StoreError> {
         let at = clock::now();
@@ -294,15 +275,6 @@ impl Keeper {
         self.end_wait(me, renewal, alive).await
     }
 
-    fn know_others(&mut self, others: Others) {
-        if others != self.others {
-            let live = i64::try_from(others.waiting.len()).unwrap_or(i64::MAX);
-            self.access.metrics.live_peers.set(live);
-            self.others.clone_from(&others);
-            let _ = self.events.send(LeaseEvent::Others(others));
-        }
-    }
-
     async fn revoke(&mut self, row: &ProxyRow) -> Result<(), StoreError> {
         let schema = self.access.url.schema.clone();
         let conn = self.link.get().await?;
@@ -313,24 +285,10 @@ impl Keeper {
         Ok(())
     }
 
-    fn take_over(&self, row: &ProxyRow) {
-        self.running.begin(&self.access, row, self.predecessors.is_own(row.id));
-    }
-
     fn stop_if_due(&mut self) {
         if self.incarnation.is_some() && self.suspension.judge() {
             tracing::error!("the lease ran out: sessions that hold locks are closed");
             self.fence();
-        }
-    }
-
-    fn fence(&mut self) {
-        self.suspension.close();
-        if let Some(incarnation) = self.incarnation.take() {
-            self.lease.end();
-            self.given_up = usize::try_from(self.access.metrics.held.get()).unwrap_or_default();
-            self.predecessors.add(incarnation.id);
-            let _ = self.events.send(LeaseEvent::Fenced(incarnation.id));
         }
     }
 }

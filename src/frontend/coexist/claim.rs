@@ -9,7 +9,7 @@ use crate::config::OnStoreError;
 use crate::engine::handle::{Acquired, Ticket};
 use crate::engine::shared::lease::Lease;
 use crate::frontend::link::close_reason::CloseReason;
-use crate::frontend::link::{Interest, LinkEvent};
+use crate::frontend::link::wait::{Interest, LinkEvent};
 use crate::frontend::locks::call_context::CallContext;
 use crate::frontend::locks::operations::{check_server, over_limit};
 use crate::frontend::locks::server::Task;

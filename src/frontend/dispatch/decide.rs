@@ -33,6 +33,7 @@ use crate::sql::classify::writes::{Write, write_of};
 use crate::sql::find::prefilter::scan;
 use crate::sql::find::stream::StreamFound;
 use crate::sql::find::words::names_connection;
+use crate::sql::lexer::dialect::Dialect;
 use crate::types::Flavour;
 
 /// A session's parts, lent while client bytes are looked at.
@@ -214,7 +215,7 @@ impl Dispatcher<'_> {
         };
         let text = &payload[text_at..];
         let query = head.command == Command::QUERY;
-        link.note_text(text, self.view.dialect(link.status().flags()), true, query);
+        note_text(link, text, self.view.dialect(link.status().flags()), (true, query));
         let found = scan(text);
         if found.setting {
             self.view.note_setting(text, !query);
@@ -235,7 +236,7 @@ impl Dispatcher<'_> {
         let query = head.command == Command::QUERY;
         let dialect = self.view.dialect(link.status().flags());
         let text = text_at.map_or(&[][..], |at| &head.payload()[at..]);
-        link.note_text(text, dialect, false, query);
+        note_text(link, text, dialect, (false, query));
         let calls_named = query && self.statements.named.any_but_commits();
         let stream = stream_of(text_at, dialect).with_names(calls_named);
         let native = runs_uncovered(self.context);
@@ -359,4 +360,10 @@ fn refusal(found: StreamFound) -> &'static str {
         }
         StreamFound::Prepared => "a lock function in a text to be prepared, longer than 64 KiB",
     }
+}
+
+/// A statement is about to run, or, unless it `runs`, to be prepared. `whole`: its text is all there.
+fn note_text(link: &mut Link, text: &[u8], dialect: Dialect, (whole, runs): (bool, bool)) {
+    let alone = !link.owed().any_for_client();
+    link.pooled_mut().note_text(text, dialect, (whole, runs, alone));
 }

@@ -37,7 +37,8 @@ pub(crate) fn decide_elsewhere(link: &mut Link, bytes: &[u8], len: usize) -> Opt
         if size > BUFFER && link.pooled().lacks_room(bytes, link.capabilities()) {
             return Some(CommandAction::Drop(id));
         }
-        link.note_execution(id);
+        let alone = !link.owed().any_for_client();
+        link.pooled_mut().note_execution(id, alone);
     }
     None
 }

@@ -6,10 +6,13 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
+use super::Link;
+use super::bad_response::{bad_answer, unread};
 use super::close_reason::CloseReason;
+use super::from_server::ServerReader;
 use super::question::Whose;
 use super::reply::{Keep, MAX_REPLY, Reply};
-use super::{Interest, Link, LinkEvent};
+use super::wait::{Interest, LinkEvent};
 use crate::frontend::pooling::pins::Pin;
 use crate::protocol::command::Shape;
 use crate::protocol::cut::Reported;
@@ -93,12 +96,13 @@ impl<'a> Asker<'a> {
         self.exchange_told(packet, Naming::Hidden, keep, Whose::Client).await
     }
 
-    /// The same of something in which nothing is the client's: the server answers it at once, or not at all.
+    /// Sends a packet in which nothing is the client's, and reads its whole response: the server answers it at once, or
+    /// not at all.
     pub(super) async fn question(&mut self, packet: &[u8]) -> Result<Reply, CloseReason> {
         self.exchange_told(packet, Naming::Hidden, Keep::All, Whose::Proxy).await
     }
 
-    /// The same of a COM_STMT_PREPARE of the client's.
+    /// Sends a COM_STMT_PREPARE of the client's, and reads its whole response.
     pub(super) async fn exchange_prepare(&mut self, packet: &[u8]) -> Result<Reply, CloseReason> {
         self.link.pooled.note_preparing(packet, self.link.capabilities);
         self.exchange_told(packet, Naming::Session, Keep::All, Whose::Client).await
@@ -140,17 +144,17 @@ impl<'a> Asker<'a> {
         let questions = Questions { packets: &[packet], naming, keep, seen: true };
         let replies = self.exchange_in_order(&questions, whose).await?;
         // The reply may have come late, and report locks: it is still true.
-        self.link.until_certain().await?;
+        self.link.server.until_certain(&self.link.buffers).await?;
         replies.into_iter().next().ok_or(CloseReason::ServerGone)
     }
 
     /// Lets come in what the server owes, also for a client that is gone.
     pub(crate) async fn let_come_in(&mut self) -> Result<(), CloseReason> {
-        while !self.link.owed.is_nothing() || !self.link.server_is_flushed() {
+        while !self.link.owed.is_nothing() || !self.link.server.is_flushed() {
             if self.link.next(Interest::Server).await? != LinkEvent::Server {
                 continue;
             }
-            match self.link.hear_server() {
+            match ServerReader::of(self.link).hear() {
                 Err(CloseReason::ClientGone) if self.link.client.is_lost() => {}
                 heard => heard?,
             }
@@ -186,14 +190,14 @@ impl<'a> Asker<'a> {
         self.exchange_cleanly_for(packets, Whose::Proxy).await
     }
 
-    /// The same; `whose` the packets are.
+    /// Does [`Self::exchange_cleanly`] for packets of the client's or the proxy's.
     pub(crate) async fn exchange_cleanly_for(
         &mut self,
         packets: &[Vec<u8>],
         whose: Whose,
     ) -> Result<Vec<Reply>, CloseReason> {
         let replies = self.exchange_all_for(packets, whose).await?;
-        // Its own are left alone.
+        // Diagnostics of the session's own are left alone.
         let own =
             self.link.pooled.session().is_some_and(|pooled| pooled.pins.has(Pin::Diagnostics));
         if !own && replies.iter().any(Reply::leaves_diagnostics) {
@@ -210,7 +214,7 @@ impl<'a> Asker<'a> {
         self.exchange_all_for(packets, Whose::Proxy).await
     }
 
-    /// The same; `whose` they are.
+    /// Does [`Self::exchange_all`] for packets of the client's or the proxy's.
     pub(crate) async fn exchange_all_for(
         &mut self,
         packets: &[Vec<u8>],
@@ -228,9 +232,9 @@ impl<'a> Asker<'a> {
         questions: &Questions<'_>,
         whose: Whose,
     ) -> Result<Vec<Reply>, CloseReason> {
-        self.link.begin_question(whose);
+        self.link.unanswered.begin(whose);
         let replies = self.read_in_order(questions).await;
-        self.link.end_question();
+        self.link.unanswered.end();
         replies
     }
 
@@ -273,7 +277,7 @@ impl<'a> Asker<'a> {
             match self.link.server.read(&mut incoming.bytes, &self.link.buffers) {
                 Ok(None) => continue,
                 Ok(Some(0)) => return Err(CloseReason::ServerGone),
-                Err(e) => return Err(self.link.unread(&e, CloseReason::ServerGone)),
+                Err(e) => return Err(unread(self.link, &e, CloseReason::ServerGone)),
                 Ok(Some(_)) => {}
             }
             while let Some(ending) = self.take_in(packet, &mut incoming)? {
@@ -310,7 +314,7 @@ impl<'a> Asker<'a> {
             match progress {
                 Progress::Continue | Progress::NextResult => {}
                 Progress::Ended(ending) => return Ok(Some(ending)),
-                Progress::Broken(why) => return Err(self.link.bad_answer(packet, why)),
+                Progress::Broken(why) => return Err(bad_answer(self.link, packet, why)),
                 Progress::WantsFile => {
                     return Err(CloseReason::Broken("the server asked for a file"));
                 }

@@ -102,7 +102,7 @@ impl ClientSide {
         &self.input
     }
 
-    /// The same, to be changed by what is read.
+    /// What the next bytes are, to be changed by what is read.
     pub(super) fn input_mut(&mut self) -> &mut ClientInput {
         &mut self.input
     }
@@ -240,6 +240,15 @@ impl ClientSide {
         Ok(())
     }
 
+    /// Writes everything that was queued.
+    pub(crate) async fn drain(&mut self) -> Result<(), CloseReason> {
+        poll_fn(|cx| {
+            self.poll_flush(cx).map_err(|_| CloseReason::ClientGone)?;
+            if self.is_flushed() { Poll::Ready(Ok(())) } else { Poll::Pending }
+        })
+        .await
+    }
+
     /// Queues bytes; what the socket takes goes out at once. `holds_locks`: the session does.
     pub(super) fn send(&mut self, bytes: &[u8], holds_locks: bool) {
         let sent = self.leg.send(bytes);
@@ -270,8 +279,8 @@ impl ClientSide {
         }
     }
 
-    /// While the client does not take what the server sent, the server is not read, and its end is not
-    /// seen: it may even come after bytes for which there is no room. So its thread is looked for.
+    /// While the client does not take what the server sent, the server is not read. Then the server's end is not seen,
+    /// which may even come after bytes for which there is no room. So the server's thread is looked for.
     pub(super) fn poll_stalled(&mut self, cx: &mut TaskContext<'_>, holds_locks: bool) -> Poll<()> {
         if self.leg.is_flushed() || !holds_locks {
             self.unheard.stall = None;

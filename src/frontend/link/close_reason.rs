@@ -17,7 +17,7 @@ pub(crate) enum CloseReason {
     Drained,
     /// KILL has ended it.
     Killed,
-    /// It had no connection, and its client said nothing for `wait_timeout`.
+    /// The session had no connection, and its client said nothing for `wait_timeout`.
     Inactive,
     /// The lock tables may be on another server than this session.
     Moved,

@@ -3,11 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use super::Link;
-use super::asker::Asker;
 use super::close_reason::CloseReason;
-use super::question::Whose;
-use super::reply::{Keep, Reply};
 
 /// What it is about, as the metric of those that were cut has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,10 +45,11 @@ impl ErrandKind {
     }
 }
 
-/// Something to be done at the session's server. It ends with that, with the end of the server or of the client, or by
-/// its limit (`question`).
+/// Something to be done at the session's server. An errand ends when it is done, with the end of the server or of the
+/// client, or by its limit (`question`).
 ///
-/// It can be awaited only by [`attend`](crate::frontend::locks::attend), which hears the session's events meanwhile.
+/// An errand can be awaited only by [`attend`](crate::frontend::locks::attend), which hears the session's events
+/// meanwhile.
 #[must_use = "it does nothing until it is attended"]
 pub(crate) struct Errand<'a, T> {
     kind: ErrandKind,
@@ -76,52 +73,5 @@ impl<'a, T> Errand<'a, T> {
     /// The work itself.
     pub(crate) async fn work(&mut self) -> Result<T, CloseReason> {
         self.work.as_mut().await
-    }
-}
-
-/// What a session does at the server that it has. How it gets to one, and leaves it: `moves`.
-impl Link {
-    /// Sends one packet of the client's and reads its whole response. Nothing may be owed before it.
-    pub(crate) fn run<'a>(&'a mut self, packet: &'a [u8], keep: Keep) -> Errand<'a, Reply> {
-        Errand::new(
-            ErrandKind::Statement,
-            async move { Asker::of(self).exchange(packet, keep).await },
-        )
-    }
-
-    /// Runs a COM_STMT_PREPARE of the client's, as [`Self::run`].
-    pub(crate) fn run_prepare<'a>(&'a mut self, packet: &'a [u8]) -> Errand<'a, Reply> {
-        Errand::new(ErrandKind::Statement, async { Asker::of(self).exchange_prepare(packet).await })
-    }
-
-    /// Asks something in which nothing is the client's: the server answers it at once, or not at all.
-    pub(crate) fn ask<'a>(&'a mut self, packet: &'a [u8]) -> Errand<'a, Reply> {
-        Errand::new(ErrandKind::Question, async { Asker::of(self).question(packet).await })
-    }
-
-    /// Sends packets that leave nothing in the session, as [`Asker::exchange_unseen`].
-    pub(crate) fn run_unseen(
-        &mut self,
-        packets: Vec<Vec<u8>>,
-        undone: bool,
-        whose: Whose,
-    ) -> Errand<'_, Reply> {
-        Errand::new(ErrandKind::Fence, async move {
-            Asker::of(self).exchange_unseen(packets, undone, whose).await
-        })
-    }
-
-    /// Lets come in what the server owes.
-    pub(crate) fn settled(&mut self) -> Errand<'_, ()> {
-        Errand::new(ErrandKind::Settle, async { Asker::of(self).let_come_in().await })
-    }
-
-    /// Sends and hears all, before a login on the open connection.
-    pub(crate) fn drained(&mut self) -> Errand<'_, ()> {
-        Errand::new(ErrandKind::ChangeUser, async {
-            self.drain_to_server().await?;
-            self.drain_to_client().await?;
-            self.until_certain().await
-        })
     }
 }

@@ -1,6 +1,7 @@
 //! Bytes from the client: forwarded as they come, but for commands that the session keeps.
 
 use super::Link;
+use super::bad_response::unread;
 use super::close_reason::CloseReason;
 use super::input::{ClientInput, Dropped};
 use super::pending::{Pending, Recipient};
@@ -9,7 +10,6 @@ use crate::protocol::command::{Command, Shape, TELLING};
 use crate::protocol::error_replacement::ErrorReplacement;
 use crate::protocol::frame::{FrameHeader, HEADER};
 use crate::sql::find::stream::{Stream, StreamFound};
-use crate::types::Flavour;
 
 /// What to do with a command.
 pub(crate) enum CommandAction {
@@ -33,8 +33,8 @@ pub(crate) trait Dispatch {
     /// A command is forwarded: whom its response is for.
     fn forwarded(&mut self, link: &Link, command: Command, shape: Shape) -> Recipient;
 
-    /// A lock call was found in a statement of which most is at the server. Its rest was spoilt, so
-    /// that the server refuses it: what the client hears instead, if the session refuses it.
+    /// A lock call was found in a statement of which most is at the server. The rest of the statement was spoilt, so
+    /// that the server refuses it. Returns what the client hears instead, if the session refuses it.
     fn found(&mut self, link: &Link, found: StreamFound) -> Option<ErrorReplacement>;
 
     /// A command waits to be answered: in the inbox, or as a packet that was dropped.
@@ -49,29 +49,37 @@ fn tells_its_response(bytes: &[u8]) -> bool {
     FrameHeader::peek(bytes).is_some_and(|frame| bytes.len() >= TELLING.min(HEADER + frame.len))
 }
 
-impl Link {
+/// Reads a session's client by its link.
+pub(crate) struct ClientReader<'a> {
+    link: &'a mut Link,
+}
+
+impl<'a> ClientReader<'a> {
+    /// Of the session with this link.
+    pub(crate) fn of(link: &'a mut Link) -> Self {
+        Self { link }
+    }
+
     /// Reads from the client and passes on.
-    pub(crate) fn hear_client(&mut self, dispatch: &mut impl Dispatch) -> Result<(), CloseReason> {
-        let mut buffer = self.buffers.take();
-        buffer.append(&mut self.client.take_inbox());
-        self.heard_of_client();
-        let result = match self.client.read(&mut buffer) {
+    pub(crate) fn hear(&mut self, dispatch: &mut impl Dispatch) -> Result<(), CloseReason> {
+        let mut buffer = self.link.buffers.take();
+        buffer.append(&mut self.link.client.take_inbox());
+        if self.link.owes_client_nothing() {
+            self.link.client.note_heard();
+        }
+        self.link.bound_silence();
+        let result = match self.link.client.read(&mut buffer) {
             Ok(Some(0)) if self.awaits_rows() && !buffer.is_empty() => {
-                self.client.note_end();
+                self.link.client.note_end();
                 Ok(())
             }
             Ok(Some(0)) => self.client_closed(),
-            Err(e) => Err(self.unread(&e, CloseReason::ClientGone)),
+            Err(e) => Err(unread(self.link, &e, CloseReason::ClientGone)),
             Ok(_) => Ok(()),
         };
         let result = result.and_then(|()| self.process(dispatch, &mut buffer));
-        self.buffers.give(buffer);
+        self.link.buffers.give(buffer);
         result
-    }
-
-    /// The server's family.
-    pub(crate) fn flavour(&self) -> Flavour {
-        self.server.flavour().or_else(|| self.pooled.flavour()).unwrap_or(Flavour::MySql)
     }
 
     /// Looks at client bytes that were read ahead.
@@ -79,22 +87,13 @@ impl Link {
         &mut self,
         dispatch: &mut impl Dispatch,
     ) -> Result<(), CloseReason> {
-        if self.client.inbox_is_empty() {
+        if self.link.client.inbox_is_empty() {
             return Ok(());
         }
-        let mut buffer = self.client.take_inbox();
+        let mut buffer = self.link.client.take_inbox();
         self.process(dispatch, &mut buffer)?;
-        let over = self.client.has_ended() && self.client.inbox_is_empty();
+        let over = self.link.client.has_ended() && self.link.client.inbox_is_empty();
         if over { self.client_closed() } else { Ok(()) }
-    }
-
-    /// Reads client bytes ahead while the proxy answers, to notice the end after them.
-    pub(crate) fn read_ahead(&mut self) -> Result<(), CloseReason> {
-        match self.client.read_ahead() {
-            Ok(Some(0)) => Err(CloseReason::ClientGone),
-            Err(e) => Err(self.unread(&e, CloseReason::ClientGone)),
-            Ok(_) => Ok(()),
-        }
     }
 
     /// Forwards what can be forwarded and keeps the rest in the inbox, also if the server has gone: the session may go
@@ -107,7 +106,7 @@ impl Link {
         let mut at = 0;
         let result = self.forward_all(dispatch, buffer, &mut at);
         if at < buffer.len() {
-            self.client.put_back(buffer.split_off(at));
+            self.link.client.put_back(buffer.split_off(at));
         }
         result
     }
@@ -121,12 +120,12 @@ impl Link {
     ) -> Result<(), CloseReason> {
         let mut from = 0;
         while let Some(rest) = buffer.get_mut(*at..).filter(|rest| !rest.is_empty()) {
-            let n = match self.client.input() {
+            let n = match self.link.client.input() {
                 ClientInput::Pipe => rest.len(),
                 ClientInput::Body { .. } => self.body(dispatch, rest),
                 ClientInput::File { .. } => self.file(rest),
                 ClientInput::Dropped(_) => {
-                    let (n, whole) = self.client.input_mut().drop_body(rest);
+                    let (n, whole) = self.link.client.input_mut().drop_body(rest);
                     *at += n;
                     from = *at;
                     if whole.is_some() {
@@ -138,9 +137,9 @@ impl Link {
                     }
                     continue;
                 }
-                ClientInput::Command if self.awaits_stream() || self.awaits_rows() => break,
+                ClientInput::Command if self.link.awaits_last() => break,
                 ClientInput::Command if !tells_its_response(rest) => break,
-                ClientInput::Command => match dispatch.command(self, rest)? {
+                ClientInput::Command => match dispatch.command(self.link, rest)? {
                     CommandAction::Incomplete => break,
                     CommandAction::Park => {
                         dispatch.waits(None);
@@ -151,16 +150,16 @@ impl Link {
                         break;
                     }
                     CommandAction::Drop(id) => {
-                        self.send_server(within(buffer, from..*at)?)?;
+                        self.link.send_server(within(buffer, from..*at)?)?;
                         let dropping = ClientInput::dropping(id, within(buffer, *at..)?);
                         let Some(dropping) = dropping else { break };
-                        *self.client.input_mut() = dropping;
+                        *self.link.client.input_mut() = dropping;
                         *at += HEADER;
                         from = *at;
                         continue;
                     }
                     CommandAction::Forward(stream) => {
-                        self.send_server(within(buffer, from..*at)?)?;
+                        self.link.send_server(within(buffer, from..*at)?)?;
                         from = *at;
                         self.start_forwarding(dispatch, buffer, *at, stream)?
                     }
@@ -171,7 +170,7 @@ impl Link {
             }
             *at += n;
         }
-        self.send_server(within(buffer, from..*at)?)
+        self.link.send_server(within(buffer, from..*at)?)
     }
 
     /// Enters a command into what the server owes. Returns the bytes of its head.
@@ -188,21 +187,21 @@ impl Link {
         };
         let first = if frame.len == 0 { None } else { packet.get(HEADER).copied() };
         let command = Command(first.unwrap_or(0));
-        self.pooled.note_command(command, !self.owed.any_for_client());
-        let shape = Shape::of_clients(packet, self.flavour());
+        self.link.pooled.note_command(command, !self.link.owed.any_for_client());
+        let shape = Shape::of_clients(packet, self.link.flavour());
         if shape != Shape::Nothing {
-            self.replay_skipped()?;
+            self.link.replay_skipped()?;
         }
-        let recipient = dispatch.forwarded(self, command, shape);
-        let about = self.pooled.address(buffer, at, self.capabilities);
+        let recipient = dispatch.forwarded(self.link, command, shape);
+        let about = self.link.pooled.address(buffer, at, self.link.capabilities);
         let packet = within(buffer, at..)?;
         if shape != Shape::Nothing {
-            self.owe_about(Pending::to(packet, recipient), about);
-            self.pooled.note_forwarded(self.owed.len() > 1);
+            self.link.owe_about(Pending::to(packet, recipient), about);
+            self.link.pooled.note_forwarded(self.link.owed.len() > 1);
         }
         let frame = FrameHeader::peek(packet).unwrap_or(frame);
-        self.server.note_used();
-        *self.client.input_mut() = if frame.len == 0 {
+        self.link.server.note_used();
+        *self.link.client.input_mut() = if frame.len == 0 {
             ClientInput::Command
         } else {
             ClientInput::Body {
@@ -218,16 +217,16 @@ impl Link {
     /// Looks at the body of a packet. Returns the bytes to be forwarded; none when a frame's header
     /// is not all there.
     fn body(&mut self, dispatch: &mut impl Dispatch, bytes: &mut [u8]) -> usize {
-        let compressed = self.client.is_compressed();
-        let part = self.client.input_mut().body(bytes, compressed);
+        let compressed = self.link.client.is_compressed();
+        let part = self.link.client.input_mut().body(bytes, compressed);
         if let Some(found) = part.found
-            && let Some(refusal) = dispatch.found(self, found)
+            && let Some(refusal) = dispatch.found(self.link, found)
             // The last response owed is this statement's, unless the server has given up on it.
-            && let Some(response) = self.owed.back_mut()
+            && let Some(response) = self.link.owed.back_mut()
         {
             response.recipient = Recipient::Refused(Box::new(refusal));
         }
-        if let (Some(seq), Some(response)) = (part.frame, self.owed.back_mut()) {
+        if let (Some(seq), Some(response)) = (part.frame, self.link.owed.back_mut()) {
             // The answer is counted on from the command's last frame.
             response.seq = seq.wrapping_add(1);
         }
@@ -237,14 +236,32 @@ impl Link {
     /// Looks at a file that the client sends. Returns the bytes to be forwarded; none when a frame's
     /// header is not all there.
     fn file(&mut self, bytes: &mut [u8]) -> usize {
-        let compressed = self.client.is_compressed();
-        let (n, answer) = self.client.input_mut().file(bytes, compressed);
+        let compressed = self.link.client.is_compressed();
+        let (n, answer) = self.link.client.input_mut().file(bytes, compressed);
         if let Some(seq) = answer {
             // The answer to the file continues the same response.
-            self.client.result_follows();
-            let shape = self.owed.front().map_or(Shape::Results, |response| response.shape);
-            self.server.begin_response(shape, seq);
+            self.link.client.result_follows();
+            let shape = self.link.owed.front().map_or(Shape::Results, |response| response.shape);
+            self.link.server.begin_response(shape, seq);
         }
         n
+    }
+
+    /// The client has closed its connection. What it sent before is still run and answered, as at the server, which
+    /// reads the end only when it is done, or looks for it while it waits.
+    fn client_closed(&mut self) -> Result<(), CloseReason> {
+        self.link.client.note_end();
+        if !self.link.client.is_at_command() || self.link.owes_client_nothing() {
+            return Err(CloseReason::ClientGone);
+        }
+        // Half a close for half a close; the server answers and closes.
+        self.link.server.end_abruptly();
+        Ok(())
+    }
+
+    /// Whether the next command waits until what a response reports of locks is settled.
+    fn awaits_rows(&self) -> bool {
+        let held_back = self.link.owed.back().is_some_and(Pending::is_held_back);
+        self.link.client.is_at_command() && held_back
     }
 }

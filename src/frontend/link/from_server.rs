@@ -1,16 +1,15 @@
 //! Bytes from the server: whose they are, and what is said in their place.
 
-use std::io;
-
 use super::Link;
+use super::bad_response::{bad_response, cannot_follow, unread};
 use super::close_reason::CloseReason;
 use super::input::ClientInput;
+use super::loss::{lose_idle_server, survives};
 use super::pending::Recipient;
 use super::reply::MAX_REPLY;
 use super::within::within;
-use crate::protocol::command::{Command, Shape};
 use crate::protocol::frame::HEADER;
-use crate::protocol::response::{Ending, Progress, Tracker};
+use crate::protocol::response::{Ending, Progress};
 use crate::sql::find::release::ConnectionRelease;
 
 /// Why bytes that nobody has asked for end the session.
@@ -30,36 +29,46 @@ enum ServerBytes {
     LastWords,
 }
 
-impl Link {
+/// Reads a session's server by its link.
+pub(crate) struct ServerReader<'a> {
+    link: &'a mut Link,
+}
+
+impl<'a> ServerReader<'a> {
+    /// Of the session with this link.
+    pub(crate) fn of(link: &'a mut Link) -> Self {
+        Self { link }
+    }
+
     /// Reads from the server and passes on. The bytes that the server sent settle what it owes,
     /// whether or not a client is there to take them.
-    pub(crate) fn hear_server(&mut self) -> Result<(), CloseReason> {
-        let mut buffer = self.buffers.take();
-        if self.survives() {
-            let said = self.server.read(&mut buffer, &self.buffers);
+    pub(crate) fn hear(&mut self) -> Result<(), CloseReason> {
+        let mut buffer = self.link.buffers.take();
+        if survives(self.link) {
+            let said = self.link.server.read(&mut buffer, &self.link.buffers);
             let is_goodbye = says_goodbye(&buffer);
-            self.buffers.give(buffer);
+            self.link.buffers.give(buffer);
             // Nothing was asked: if it says anything, it closes the connection.
             if !is_goodbye {
-                return Err(self.bad_response("none", UNASKED));
+                return Err(bad_response(self.link, "none", UNASKED));
             }
             if !matches!(said, Ok(None)) {
-                self.lose_idle_server();
+                lose_idle_server(self.link);
             }
             return Ok(());
         }
         let result = self.pump(&mut buffer);
-        self.buffers.give(buffer);
+        self.link.buffers.give(buffer);
         result?;
-        self.client_listens()
+        self.link.client_listens()
     }
 
     fn pump(&mut self, buffer: &mut Vec<u8>) -> Result<(), CloseReason> {
-        match self.server.read(buffer, &self.buffers) {
+        match self.link.server.read(buffer, &self.link.buffers) {
             Ok(None) => return Ok(()),
             Ok(Some(0)) => return Err(CloseReason::ServerGone),
-            Err(e) => return Err(self.unread(&e, CloseReason::ServerGone)),
-            Ok(Some(n)) => self.metrics.bytes_to_client.inc_by(n as u64),
+            Err(e) => return Err(unread(self.link, &e, CloseReason::ServerGone)),
+            Ok(Some(n)) => self.link.metrics.bytes_to_client.inc_by(n as u64),
         }
         let mut at = 0;
         let mut shown = 0;
@@ -69,97 +78,78 @@ impl Link {
                 Ok(whose) => whose,
                 Err(e) => {
                     // The bytes before it are right.
-                    self.tell_client(within(buffer, shown..at)?);
+                    self.link.tell_client(within(buffer, shown..at)?);
                     return Err(e);
                 }
             };
             if whose == ServerBytes::LastWords {
-                if self.guard.is_certain() {
-                    if self.pooled.is_shared() {
-                        if self.last_words.len() + read > MAX_REPLY {
+                if self.link.guard().is_certain() {
+                    if self.link.pooled.is_shared() {
+                        if self.link.last_words.len() + read > MAX_REPLY {
                             return Err(CloseReason::Broken("endless bytes that nobody asked for"));
                         }
-                        self.last_words.extend_from_slice(rest);
+                        self.link.last_words.extend_from_slice(rest);
                         buffer.truncate(at);
                     }
                     break;
                 }
                 // Another proxy has ended the session at the server: the client learns that its locks are lost.
-                self.tell_client(within(buffer, shown..at)?);
+                self.link.tell_client(within(buffer, shown..at)?);
                 return Err(CloseReason::Fenced);
             }
-            let (n, progress) = self.server.follow(rest, self.is_pipe());
+            let (n, progress) = self.link.server.follow(rest, self.is_pipe());
             if let Progress::Broken(why) = progress {
-                self.tell_client(within(buffer, shown..at)?);
-                return Err(self.cannot_follow(why));
+                self.link.tell_client(within(buffer, shown..at)?);
+                return Err(cannot_follow(self.link, why));
             }
             if let Some(instead) = self.instead_of(within(rest, ..n)?, progress)? {
-                self.tell_client(within(buffer, shown..at)?);
-                self.tell_client(&instead);
+                self.link.tell_client(within(buffer, shown..at)?);
+                self.link.tell_client(&instead);
                 shown = at + n;
             }
             at += n;
-            if self.server.is_endless() {
-                *self.client.input_mut() = ClientInput::Pipe;
+            if self.link.server.is_endless() {
+                *self.link.client.input_mut() = ClientInput::Pipe;
             }
             match progress {
-                Progress::NextResult if self.client.is_compressed() => {
-                    self.tell_client(within(buffer, shown..at)?);
+                Progress::NextResult if self.link.client.is_compressed() => {
+                    self.link.tell_client(within(buffer, shown..at)?);
                     shown = at;
-                    self.client.result_follows();
+                    self.link.client.result_follows();
                 }
                 Progress::Continue | Progress::NextResult | Progress::Broken(_) => {}
                 Progress::WantsFile => {
-                    let seq = self.server.last_seq().wrapping_add(1);
-                    *self.client.input_mut() = ClientInput::File { left: 0, seq };
+                    let seq = self.link.server.last_seq().wrapping_add(1);
+                    *self.link.client.input_mut() = ClientInput::File { left: 0, seq };
                 }
                 Progress::Ended(ending) => {
                     if self.ends_amendment() {
-                        self.tell_client(within(buffer, shown..at)?);
+                        self.link.tell_client(within(buffer, shown..at)?);
                         shown = at;
-                        self.amendments.end();
+                        self.link.amendments.end();
                     }
                     self.settle(ending)?;
                 }
             }
         }
-        self.tell_client(within(buffer, shown..)?);
+        self.link.tell_client(within(buffer, shown..)?);
         Ok(())
     }
 
     /// Begins to follow the next response, unless one is under way.
     fn begin_next(&mut self, bytes: &mut [u8]) -> Result<ServerBytes, CloseReason> {
-        if self.server.is_answering() {
+        if self.link.server.is_answering() {
             return Ok(ServerBytes::Response);
         }
-        if let Some((shape, seq)) = self.owed.front().map(|next| (next.shape, next.seq)) {
-            self.server.begin_response(shape, seq);
+        if let Some((shape, seq)) = self.link.owed.front().map(|next| (next.shape, next.seq)) {
+            self.link.server.begin_response(shape, seq);
             return Ok(ServerBytes::Response);
         }
         if !says_goodbye(bytes) {
-            return Err(self.bad_response("none", UNASKED));
+            return Err(bad_response(self.link, "none", UNASKED));
         }
-        self.server.number_last_words(bytes);
+        self.link.server.number_last_words(bytes);
         Ok(ServerBytes::LastWords)
-    }
-
-    /// The response under way, or the one that is owed next, cannot be followed.
-    pub(super) fn cannot_follow(&self, why: &'static str) -> CloseReason {
-        let command = self.owed.front().map_or("none", |next| next.command.label());
-        self.bad_response(command, why)
-    }
-
-    /// What the server says in answer to a command of this kind cannot be followed. What it says after that may be the
-    /// answer to anything, so nobody may have the connection.
-    pub(super) fn bad_response(&self, command: &'static str, why: &'static str) -> CloseReason {
-        self.metrics.protocol_errors.with_label_values(&[command]).inc();
-        CloseReason::BadResponse(command, why)
-    }
-
-    /// The same of an answer to a packet of the proxy's own.
-    pub(super) fn bad_answer(&self, packet: &[u8], why: &'static str) -> CloseReason {
-        let command = Command(packet.get(HEADER).copied().unwrap_or(0));
-        self.bad_response(command.label(), why)
     }
 
     /// What the client gets in place of these bytes of the response; `None`: these bytes.
@@ -168,8 +158,8 @@ impl Link {
         bytes: &[u8],
         progress: Progress,
     ) -> Result<Option<Vec<u8>>, CloseReason> {
-        let ends_packet = self.server.at_packet_boundary();
-        let Some(next) = self.owed.front_mut() else { return Ok(None) };
+        let ends_packet = self.link.server.at_packet_boundary();
+        let Some(next) = self.link.owed.front_mut() else { return Ok(None) };
         Ok(match &mut next.recipient {
             Recipient::Client | Recipient::Fetch(_) => None,
             Recipient::Watched(seen) => {
@@ -194,107 +184,34 @@ impl Link {
         })
     }
 
-    /// The end of a session whose peer could not be read.
-    pub(super) fn unread(&self, error: &io::Error, gone: CloseReason) -> CloseReason {
-        match (error.kind(), &gone) {
-            (io::ErrorKind::OutOfMemory, _) => {}
-            (io::ErrorKind::InvalidData, CloseReason::ServerGone) => {
-                return self.cannot_follow("bytes that cannot be read");
-            }
-            _ => return gone,
-        }
-        self.metrics.limits.with_label_values(&["unpacking"]).inc();
-        CloseReason::Broken("there is no memory left for long compressed packets of all sessions")
-    }
-
     /// Whether the response under way is changed, and ends that.
     fn ends_amendment(&self) -> bool {
-        let next = self.owed.front().map(|next| &next.recipient);
-        matches!(next, Some(Recipient::Client)) && self.amendments.is_of_one()
+        let next = self.link.owed.front().map(|next| &next.recipient);
+        matches!(next, Some(Recipient::Client)) && self.link.amendments.is_of_one()
     }
 
     /// A response has ended.
     fn settle(&mut self, ending: Ending) -> Result<(), CloseReason> {
         let mut releases = ConnectionRelease::No;
-        if let Some(next) = self.owed.end_front() {
+        if let Some(next) = self.link.owed.end_front() {
             releases = next.releases;
-            self.pooled.note_asked(next.statement, ending);
+            self.link.pooled.note_asked(next.statement, ending);
             if ending.is_error() && !next.undone {
-                self.pooled.note_perhaps_committed();
+                self.link.pooled.note_perhaps_committed();
             }
-            if let Some((packet, again)) = self.owed.keep(next.recipient, ending) {
-                self.send_release(packet, again)?;
+            if let Some((packet, again)) = self.link.owed.keep(next.recipient, ending) {
+                self.link.send_release(packet, again)?;
             }
         }
-        self.note_ending(ending);
+        self.link.note_ending(ending);
         if !ending.is_error() {
-            self.pooled.note_release(releases);
+            self.link.pooled.note_release(releases);
         }
         Ok(())
     }
 
-    /// Takes what the end of a response says of the session.
-    pub(super) fn note_ending(&mut self, ending: Ending) {
-        self.note_status(ending);
-        self.take_in_reports();
-        self.pooled.note_ending(ending);
-        if matches!(self.client.input(), ClientInput::File { .. }) {
-            *self.client.input_mut() = ClientInput::Command;
-        }
-    }
-
-    /// Takes the status flags at the end of a response.
-    pub(super) fn note_status(&mut self, ending: Ending) {
-        if self.owed.is_nothing() && self.client.is_at_command() {
-            self.server.note_all_read();
-        }
-        if self.status.note(ending) {
-            self.pooled.note_not_committed();
-        }
-    }
-
-    /// Takes the status flags of an OK packet, header included.
-    pub(crate) fn learn_status(&mut self, frame: &[u8]) {
-        let mut tracker = Tracker::new(self.capabilities);
-        tracker.begin(Shape::Results);
-        if let (_, Progress::Ended(ending)) = tracker.feed(frame) {
-            self.note_ending(ending);
-        }
-    }
-
     /// Whether both sides talk freely.
     fn is_pipe(&self) -> bool {
-        matches!(self.client.input(), ClientInput::Pipe)
-    }
-
-    /// Queues bytes for the client; what its socket takes goes out at once.
-    pub(crate) fn send_client(&mut self, bytes: &[u8]) -> Result<(), CloseReason> {
-        self.tell_client(bytes);
-        self.client_listens()
-    }
-
-    /// Sends the client a whole response that may have several results.
-    pub(crate) fn send_results(&mut self, bytes: &[u8]) -> Result<(), CloseReason> {
-        let mut tracker = Tracker::new(self.capabilities);
-        tracker.begin(Shape::Results);
-        let mut rest = bytes;
-        while let (n, Progress::NextResult) = tracker.feed(rest) {
-            self.send_client(within(rest, ..n)?)?;
-            self.client.result_follows();
-            rest = within(rest, n..)?;
-        }
-        self.send_client(rest)
-    }
-
-    /// Like [`Self::send_client`], of bytes of the server's: it is followed even if the client is gone, which
-    /// [`Self::client_listens`] reports later.
-    fn tell_client(&mut self, bytes: &[u8]) {
-        if bytes.is_empty() || self.client.is_lost() {
-            return;
-        }
-        self.pooled.note_said();
-        let amended = self.amendments.feed(bytes);
-        let bytes = amended.as_deref().unwrap_or(bytes);
-        self.client.send(bytes, self.guard.is_armed());
+        matches!(self.link.client.input(), ClientInput::Pipe)
     }
 }

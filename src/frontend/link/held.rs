@@ -30,8 +30,8 @@ impl HeldForSwitchover {
         self.activity.say(number, Doing::Rests);
     }
 
-    /// The next command stays in the inbox until the session looks at it again, for the switchover of this number. It does not
-    /// if it has waited for an earlier one: then this is false.
+    /// Keeps the next command in the inbox until the session looks at it again, for the switchover of this number.
+    /// False if the command has waited for an earlier switchover: then it goes on.
     pub(crate) fn keep_back(&mut self, number: u64) -> bool {
         if self.kept == 0 {
             self.kept = number;

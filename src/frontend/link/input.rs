@@ -26,7 +26,7 @@ pub(crate) enum ClientInput {
 pub(crate) struct Dropped {
     /// The prepared statement that it is for.
     pub id: u32,
-    /// Its command.
+    /// Command of the packet.
     pub command: Command,
     left: usize,
     continued: bool,

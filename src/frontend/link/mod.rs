@@ -1,7 +1,7 @@
 //! Both legs of a session, and what is owed on them.
 //!
 //! The client receives the server's bytes unchanged, and the server the client's, unless the session says
-//! otherwise. Nothing in the frontend waits for a socket but [`Link::next`]. What the
+//! otherwise. Nothing in the frontend waits for a socket but [`wait`]. What the
 //! session does at its server, and waits for, is an [`errand`].
 
 pub(super) mod amendments;
@@ -9,6 +9,7 @@ pub(super) mod asker;
 pub(super) mod client_side;
 pub(super) mod close_reason;
 pub(super) mod errand;
+pub(super) mod errands;
 pub(super) mod from_client;
 pub(super) mod guard;
 pub(super) mod input;
@@ -20,29 +21,30 @@ pub(super) mod reply;
 pub(super) mod server_side;
 pub(super) mod server_status;
 
-mod from_server;
+mod bad_response;
+mod endings;
+pub(super) mod from_server;
 pub(super) mod held;
 mod outgoing;
 mod pooled;
 mod presence;
 mod suspended;
 mod unanswered;
+pub(super) mod wait;
 pub(super) mod within;
 
-use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::{Context as TaskContext, Poll};
 
 use self::amendments::Amendments;
 use self::client_side::ClientSide;
-use self::close_reason::CloseReason;
-use self::guard::{Certainty, LeaseGuard};
+use self::guard::LeaseGuard;
 use self::held::HeldForSwitchover;
 use self::owed::Owed;
 use self::pending::Pending;
 use self::question::Unanswered;
 use self::server_side::ServerSide;
 use self::server_status::ServerStatus;
+use super::pooling::address::Addressed;
 use super::pooling::pooled::Pooled;
 use super::shared::context::Context;
 use crate::backend::connection::Backend;
@@ -50,7 +52,6 @@ use crate::metrics::Metrics;
 use crate::net::buffers::Buffers;
 use crate::net::leg::Leg;
 use crate::protocol::capabilities::Capabilities;
-use crate::protocol::command::Shape;
 use crate::protocol::statement_ids::Naming;
 
 /// Responses that may be owed before the client is no longer read.
@@ -61,9 +62,6 @@ pub(super) struct Link {
     client: ClientSide,
     server: ServerSide,
     capabilities: Capabilities,
-    guard: Arc<LeaseGuard>,
-    /// While the session is suspended.
-    certainty: Option<Certainty>,
     metrics: Arc<Metrics>,
     buffers: Buffers,
     held: HeldForSwitchover,
@@ -75,35 +73,6 @@ pub(super) struct Link {
     last_words: Vec<u8>,
     /// What the session has for sharing its connections, if it does.
     pooled: Pooled,
-}
-
-/// What a caller of [`Link::next`] waits for, beside the server's bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Interest {
-    /// The client's commands.
-    Commands,
-    /// The moment in which nothing is owed and the client has taken all that it was sent. Not while the
-    /// session is suspended.
-    Settled,
-    /// Client bytes, read ahead while the proxy answers.
-    Ahead,
-    /// The client's end, while nothing of it is read ahead.
-    End,
-    /// Nothing else.
-    Server,
-}
-
-/// What happened on the legs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LinkEvent {
-    /// The server's leg can be read.
-    Server,
-    /// The client's leg can be read.
-    Client,
-    /// Nothing is owed, and the client has taken all that it was sent.
-    Settled,
-    /// The client of a session that holds locks takes nothing, so that the server is not read.
-    Stalled,
 }
 
 /// Both legs, lent.
@@ -123,10 +92,8 @@ impl Link {
     ) -> Self {
         Self {
             client: ClientSide::new(client),
-            server: ServerSide::of(server),
+            server: ServerSide::of(server, guard),
             capabilities,
-            guard,
-            certainty: None,
             metrics: Arc::clone(&context.metrics),
             buffers: context.buffers.clone(),
             held: HeldForSwitchover::default(),
@@ -141,11 +108,15 @@ impl Link {
 
     /// A response will come.
     fn owe(&mut self, pending: Pending) {
-        self.owe_told(pending, Naming::Session);
+        self.owe_about(pending, None);
     }
 
-    /// The same where it may call a prepared statement by another id.
-    fn owe_told(&mut self, mut pending: Pending, told: Naming) {
+    /// A response will come to a command that may be for a prepared statement, which it may call by another id.
+    fn owe_about(&mut self, mut pending: Pending, about: Option<Addressed>) {
+        let mut told = Naming::Session;
+        if let Some(about) = about {
+            (told, pending.statement) = (about.told, about.statement);
+        }
         let (undone, releases) = self.pooled.under_way();
         pending.undone = undone;
         if pending.recipient.is_client() {
@@ -155,88 +126,21 @@ impl Link {
         self.owed.push(pending);
     }
 
-    /// Waits until something happens that the caller wants to know. Sends meanwhile what was queued.
-    /// It may be dropped at any time: nothing is read here.
-    pub(super) async fn next(&mut self, interest: Interest) -> Result<LinkEvent, CloseReason> {
-        poll_fn(|cx| self.poll_next(cx, interest)).await
-    }
-
-    fn poll_next(
-        &mut self,
-        cx: &mut TaskContext<'_>,
-        interest: Interest,
-    ) -> Poll<Result<LinkEvent, CloseReason>> {
-        self.flush_client(cx)?;
-        self.flush_server(cx)?;
-        self.check_unanswered(cx)?;
-        if self.client.poll_stalled(cx, self.guard.is_armed()).is_ready() {
-            return Poll::Ready(Ok(LinkEvent::Stalled));
-        }
-        let idles = interest == Interest::Commands && !self.server.is_there();
-        if idles && self.client.inbox_is_empty() && self.pooled.poll_idle(cx).is_ready() {
-            return Poll::Ready(Err(CloseReason::Inactive));
-        }
-        if interest == Interest::Settled && self.is_settled() && self.poll_certain(cx)?.is_ready() {
-            return Poll::Ready(Ok(LinkEvent::Settled));
-        }
-        if self.hears_server() && self.server.poll_readable(cx).is_ready() {
-            return Poll::Ready(Ok(LinkEvent::Server));
-        }
-        let listens = match interest {
-            Interest::Commands => self.hears_commands() || self.hears_ahead_of_rows(),
-            Interest::Ahead => self.client.has_room(),
-            Interest::End => {
-                let gone = self.client.has_ended() || self.client.is_lost();
-                self.client.inbox_is_empty() && !gone
-            }
-            Interest::Settled | Interest::Server => false,
-        };
-        if listens && self.client.poll_readable(cx).is_ready() {
-            return Poll::Ready(Ok(LinkEvent::Client));
-        }
-        Poll::Pending
-    }
-
-    /// While the client does not take what it was sent, the server is not read.
-    fn hears_server(&self) -> bool {
-        self.client.is_lost() || self.client.is_flushed()
-    }
-
     /// Whether the client's commands are read, as far as the legs are concerned.
     pub(super) fn hears_commands(&self) -> bool {
+        // Other sessions wait for the connection.
+        let makes_way = !self.owed.is_nothing() && self.pooled.makes_way();
         self.server.is_flushed()
             && !self.client.has_ended()
             && self.owed.len() < MAX_PENDING
-            && !self.makes_way()
-            && !self.awaits_stream()
-            && !self.awaits_rows()
+            && !makes_way
+            && !self.awaits_last()
     }
 
-    /// Whether the next command waits until nothing is owed, since other sessions wait for the connection.
-    fn makes_way(&self) -> bool {
-        !self.owed.is_nothing() && self.pooled.makes_way()
-    }
-
-    /// Whether the next command waits until what a response reports of locks is settled. Read on, it
-    /// would be answered before that.
-    fn awaits_rows(&self) -> bool {
-        self.client.is_at_command() && self.owed.back().is_some_and(Pending::is_held_back)
-    }
-
-    /// Whether the client is read meanwhile, up to a limit, so that its end is noticed.
-    fn hears_ahead_of_rows(&self) -> bool {
-        self.awaits_rows() && self.client.has_room()
-    }
-
-    /// Whether the server has all of a command that both sides talk freely after, and has yet to say
-    /// if it refuses it.
-    fn awaits_stream(&self) -> bool {
-        self.client.is_at_command()
-            && self.owed.back().is_some_and(|last| last.shape == Shape::Endless)
-    }
-
-    fn flush_client(&mut self, cx: &mut TaskContext<'_>) -> Result<(), CloseReason> {
-        self.client.poll_flush(cx).map_err(|_| CloseReason::ClientGone)
+    /// Whether the next command waits: until what a response reports of locks is settled, since it would be answered before
+    /// that; or until the server refuses, or not, a command that both sides talk freely after.
+    fn awaits_last(&self) -> bool {
+        self.client.is_at_command() && self.owed.back().is_some_and(Pending::stops_client)
     }
 
     /// Whether a leg may hold bytes of which its socket does not know.
@@ -289,7 +193,7 @@ impl Link {
         &self.owed
     }
 
-    /// The same, to be changed.
+    /// What is owed on the legs, to be changed.
     pub(super) fn owed_mut(&mut self) -> &mut Owed {
         &mut self.owed
     }
@@ -324,7 +228,7 @@ impl Link {
         &self.held
     }
 
-    /// The same, to be changed.
+    /// What a switchover holds back, to be changed.
     pub(super) fn held_mut(&mut self) -> &mut HeldForSwitchover {
         &mut self.held
     }
@@ -344,28 +248,19 @@ impl Link {
         &self.pooled
     }
 
-    /// The same, to be changed.
+    /// What the session has for sharing its connections, to be changed.
     pub(super) fn pooled_mut(&mut self) -> &mut Pooled {
         &mut self.pooled
     }
 
     /// The check before bytes of a session that holds locks go to the server.
     pub(super) fn guard(&self) -> &LeaseGuard {
-        &self.guard
+        self.server.guard()
     }
 
     /// Both legs, for a login on the open connection; `None` while there is none to the server.
     pub(super) fn legs(&mut self) -> Option<Legs<'_>> {
         let Self { client, server, .. } = self;
         server.leg_mut().map(|server| Legs { client: client.leg_mut(), server })
-    }
-
-    /// Writes everything queued for the client.
-    pub(super) async fn drain_to_client(&mut self) -> Result<(), CloseReason> {
-        poll_fn(|cx| {
-            self.flush_client(cx)?;
-            if self.client.is_flushed() { Poll::Ready(Ok(())) } else { Poll::Pending }
-        })
-        .await
     }
 }

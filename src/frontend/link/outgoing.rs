@@ -3,14 +3,16 @@
 use super::Link;
 use super::close_reason::CloseReason;
 use super::pending::{Pending, Recipient};
+use super::within::within;
+use crate::frontend::pooling::restore::{begin_reports, end_reports};
 use crate::protocol::command::Shape;
 use crate::protocol::packet;
 use crate::protocol::reply::ErrorReply;
+use crate::protocol::response::{Progress, Tracker};
 
 impl Link {
-    /// Lets the server run what the proxy answered in its place, so that row count, found rows
-    /// and warnings are those of the last statement. It goes out before the next command,
-    /// without a round trip of its own.
+    /// Lets the server run what the proxy answered in its place, so that row count, found rows and warnings are those
+    /// of the last statement. These texts go out before the next command, without a round trip of their own.
     pub(crate) fn replay_skipped(&mut self) -> Result<(), CloseReason> {
         self.leave_reports()?;
         for text in self.owed.skipped().take() {
@@ -50,7 +52,7 @@ impl Link {
     pub(crate) fn send_hidden(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
         let (packet, _) = self.pooled.addressed(packet, self.capabilities);
         self.owe(Pending::to(&packet, Recipient::Nobody));
-        self.begin_owed_question();
+        self.unanswered.begin_owed();
         self.send_server(&packet)
     }
 
@@ -59,7 +61,7 @@ impl Link {
         self.send_server(&packet)?;
         let owed = Pending::to(&packet, Recipient::Nobody);
         self.owe(Pending { recipient: Recipient::Release(packet, again), ..owed });
-        self.begin_owed_question();
+        self.unanswered.begin_owed();
         Ok(())
     }
 
@@ -86,8 +88,64 @@ impl Link {
         }
     }
 
-    /// Passes on a COM_QUIT to a server that has not heard it. It is closed in any case.
-    pub(crate) fn quit_server(&mut self, packet: &[u8]) {
-        let _ = self.server.send(packet);
+    /// Queues bytes for the server, unless the session's locks are lost.
+    pub(crate) fn send_server(&mut self, bytes: &[u8]) -> Result<(), CloseReason> {
+        self.metrics.bytes_to_server.inc_by(bytes.len() as u64);
+        self.server.send_guarded(bytes)
+    }
+
+    /// Queues bytes for the client; what its socket takes goes out at once.
+    pub(crate) fn send_client(&mut self, bytes: &[u8]) -> Result<(), CloseReason> {
+        self.tell_client(bytes);
+        self.client_listens()
+    }
+
+    /// Sends the client a whole response that may have several results.
+    pub(crate) fn send_results(&mut self, bytes: &[u8]) -> Result<(), CloseReason> {
+        let mut tracker = Tracker::new(self.capabilities);
+        tracker.begin(Shape::Results);
+        let mut rest = bytes;
+        while let (n, Progress::NextResult) = tracker.feed(rest) {
+            self.send_client(within(rest, ..n)?)?;
+            self.client.result_follows();
+            rest = within(rest, n..)?;
+        }
+        self.send_client(rest)
+    }
+
+    /// Like [`Self::send_client`], of bytes of the server's: it is followed even if the client is gone, which
+    /// [`Self::client_listens`] reports later.
+    pub(super) fn tell_client(&mut self, bytes: &[u8]) {
+        if bytes.is_empty() || self.client.is_lost() {
+            return;
+        }
+        self.pooled.note_said();
+        let amended = self.amendments.feed(bytes);
+        let bytes = amended.as_deref().unwrap_or(bytes);
+        self.client.send(bytes, self.guard().is_armed());
+    }
+
+    /// Has the server report again, after a reset of the connection.
+    pub(crate) fn report_again(&mut self) -> Result<(), CloseReason> {
+        let Some(pooled) = self.pooled.session() else { return Ok(()) };
+        let reports = begin_reports(pooled.state.names(), self.capabilities);
+        self.server.note_reset();
+        self.send_hidden(&reports)
+    }
+
+    /// Leaves the server's reports to the client, if it is about to change them.
+    fn leave_reports(&mut self) -> Result<(), CloseReason> {
+        let leaves = self.pooled.session_mut().map(|pooled| pooled.under_way.take_leaves_reports());
+        if leaves == Some(true) {
+            self.send_hidden(&end_reports(self.capabilities))?;
+            // Another client asks for the values only: it gets no reports.
+            if let Some(pooled) =
+                self.pooled.session_mut().filter(|pooled| pooled.under_way.tracks())
+            {
+                pooled.counts.note_reports_left();
+                self.server.pass_all();
+            }
+        }
+        Ok(())
     }
 }

@@ -1,5 +1,5 @@
-//! What is owed on a session's legs: responses of the server that are still to come, those that have ended and somebody
-//! in the session waits for, and statements that the server still has to see.
+//! What is owed on a session's legs. These are responses of the server that are still to come, ended ones that the
+//! session still has to read, and statements that the server still has to see.
 
 use std::collections::VecDeque;
 
@@ -59,7 +59,7 @@ impl Owed {
     }
 
     /// Whether the client waits for one of the responses.
-    pub(super) fn any_for_client(&self) -> bool {
+    pub(crate) fn any_for_client(&self) -> bool {
         self.pending.iter().any(|response| response.recipient.is_client())
     }
 

@@ -13,7 +13,7 @@ use crate::sql::find::release::ConnectionRelease;
 pub(crate) struct Pending {
     /// To which command.
     pub command: Command,
-    /// Its grammar.
+    /// Grammar of the response.
     pub shape: Shape,
     /// Whom it is for.
     pub recipient: Recipient,
@@ -88,9 +88,15 @@ impl Pending {
     }
 }
 
-/// Statements that the server has not seen because the proxy answered them: what they would
-/// have left in its session (row count, found rows, warnings) is made up for before it runs
-/// anything else.
+impl Pending {
+    /// Whether no command of the client's is read before it.
+    pub(super) fn stops_client(&self) -> bool {
+        self.is_held_back() || self.shape == Shape::Endless
+    }
+}
+
+/// Statements that the server has not seen because the proxy answered them. What they would have left in its session
+/// (row count, found rows, warnings) is made up for before the server runs anything else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Skipped {
     select: bool,

@@ -30,6 +30,26 @@ pub(super) struct Unanswered {
     pub(super) lines: Arc<Lines>,
 }
 
+impl Unanswered {
+    /// The server is asked something, and nothing is owed before it.
+    pub(super) fn begin(&mut self, whose: Whose) {
+        self.question = Some(Box::new(OpenQuestion::new(whose, false)));
+    }
+
+    /// The server is asked something of the proxy's own, and one of the responses that are owed answers it.
+    pub(super) fn begin_owed(&mut self) {
+        match &mut self.question {
+            Some(question) if question.is_owed() => question.begin_again(),
+            _ => self.question = Some(Box::new(OpenQuestion::new(Whose::Proxy, true))),
+        }
+    }
+
+    /// The question was answered, or the connection is the session's no more.
+    pub(super) fn end(&mut self) {
+        self.question = None;
+    }
+}
+
 /// A question that the server has yet to answer.
 #[derive(Debug)]
 pub(super) struct OpenQuestion {
@@ -58,7 +78,7 @@ impl OpenQuestion {
         self.asked
     }
 
-    /// Its time begins again.
+    /// The question's time begins again.
     pub(super) fn begin_again(&mut self) {
         (self.looks, self.asked) = (0, clock::now());
     }

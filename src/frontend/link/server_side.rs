@@ -5,11 +5,13 @@
 //! server gets a connection first.
 
 use std::io;
+use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::guard::{Certainty, LeaseGuard};
 use crate::backend::connection::Backend;
 use crate::backend::left::Left;
 use crate::net::buffers::Buffers;
@@ -32,12 +34,33 @@ pub(crate) struct ServerSide {
     unread: usize,
     /// There are more of them than surely find room.
     crowded: bool,
+    /// The check before bytes of a session that holds locks.
+    guard: Arc<LeaseGuard>,
+    /// While the session is suspended.
+    certainty: Option<Certainty>,
 }
 
 impl ServerSide {
     /// Of a session that has this connection, or none yet.
-    pub(super) fn of(backend: Option<Backend>) -> Self {
-        Self { backend: backend.map(Box::new), unread: 0, crowded: false }
+    pub(super) fn of(backend: Option<Backend>, guard: Arc<LeaseGuard>) -> Self {
+        let backend = backend.map(Box::new);
+        Self { backend, unread: 0, crowded: false, guard, certainty: None }
+    }
+
+    /// The check before bytes of a session that holds locks.
+    pub(super) fn guard(&self) -> &LeaseGuard {
+        &self.guard
+    }
+
+    /// Ends when the locks of a suspended session are certain, or lost.
+    pub(super) fn certainty(&mut self) -> &mut Certainty {
+        let guard = &self.guard;
+        self.certainty.get_or_insert_with(|| guard.certainty())
+    }
+
+    /// The locks are certain again.
+    pub(super) fn end_certainty(&mut self) {
+        self.certainty = None;
     }
 
     /// Whether there is one.
@@ -49,7 +72,7 @@ impl ServerSide {
         self.backend.as_ref().map(|backend| backend.leg())
     }
 
-    /// Its leg.
+    /// The socket to the server and its layers.
     pub(super) fn leg_mut(&mut self) -> Option<&mut Leg> {
         self.backend.as_mut().map(|backend| backend.leg_mut())
     }
@@ -64,7 +87,7 @@ impl ServerSide {
     }
 
     /// Sends bytes. Not connected: an error.
-    pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.for_bytes(bytes)?.send(bytes)
     }
 
@@ -73,7 +96,7 @@ impl ServerSide {
         self.for_bytes(bytes)?.keep(bytes)
     }
 
-    /// Its leg, for these bytes.
+    /// The socket to the server, for these bytes. Not connected: an error.
     fn for_bytes(&mut self, bytes: &[u8]) -> io::Result<&mut Leg> {
         self.unread = self.unread.saturating_add(bytes.len());
         if self.unread > SURE_ROOM {
@@ -180,7 +203,7 @@ impl ServerSide {
     }
 
     /// From here on the session has this connection.
-    pub(super) fn put(&mut self, backend: Backend) {
+    pub(crate) fn put(&mut self, backend: Backend) {
         self.backend = Some(Box::new(backend));
     }
 
@@ -200,7 +223,7 @@ impl ServerSide {
     }
 
     /// The connection is in a schema from here on.
-    pub(super) fn note_schema(&mut self) {
+    pub(crate) fn note_schema(&mut self) {
         if let Some(backend) = &mut self.backend {
             backend.note_schema();
         }
@@ -286,7 +309,7 @@ impl ServerSide {
         self.backend.as_ref().map(|backend| backend.known_since())
     }
 
-    /// It was, at this moment.
+    /// Notes that the server was the one with the lock tables at this moment.
     pub(crate) fn note_known(&mut self, at: Duration) {
         if let Some(backend) = &mut self.backend {
             backend.note_known(at);
@@ -302,7 +325,7 @@ mod tests {
 
     #[tokio::test]
     async fn without_a_connection_nothing_comes_and_nothing_can_be_sent() {
-        let mut server = ServerSide::of(None);
+        let mut server = ServerSide::of(None, Arc::new(LeaseGuard::new(Arc::default())));
         assert!(!server.is_there() && server.is_flushed() && !server.has_more());
         let refused =
             |sent: io::Result<()>| sent.is_err_and(|e| e.kind() == io::ErrorKind::NotConnected);

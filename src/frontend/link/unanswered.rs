@@ -8,30 +8,11 @@ use std::task::Context as TaskContext;
 use super::Link;
 use super::close_reason::CloseReason;
 use super::pending::Recipient;
-use super::question::{OpenQuestion, Whose};
 use crate::engine::shared::lease::Standing;
 use crate::seldom::Turn;
 use crate::store::patience::ANSWER;
 
 impl Link {
-    /// The server is asked something, and nothing is owed before it.
-    pub(super) fn begin_question(&mut self, whose: Whose) {
-        self.unanswered.question = Some(Box::new(OpenQuestion::new(whose, false)));
-    }
-
-    /// The same of a response that is owed.
-    pub(super) fn begin_owed_question(&mut self) {
-        match &mut self.unanswered.question {
-            Some(question) if question.is_owed() => question.begin_again(),
-            _ => self.unanswered.question = Some(Box::new(OpenQuestion::new(Whose::Proxy, true))),
-        }
-    }
-
-    /// It was answered, or the connection is the session's no more.
-    pub(super) fn end_question(&mut self) {
-        self.unanswered.question = None;
-    }
-
     /// An error, if the server does not answer any more what it was asked.
     pub(super) fn check_unanswered(&mut self, cx: &mut TaskContext<'_>) -> Result<(), CloseReason> {
         while let Some(question) = &mut self.unanswered.question {
@@ -58,7 +39,7 @@ impl Link {
             }
         }
         let (overdue, asked) = (question.is_overdue(), question.asked());
-        if self.guard.standing() == Standing::Over {
+        if self.guard().standing() == Standing::Over {
             return Err(CloseReason::Fenced);
         }
         if self.server.is_left() {
@@ -67,7 +48,7 @@ impl Link {
             return Err(if shares { CloseReason::ServerGone } else { CloseReason::Left });
         }
         // A server that is silent to all may come back: then locks wait for the lease, which ends before long.
-        if !overdue || !self.guard.was_renewed_since(asked) {
+        if !overdue || !self.guard().was_renewed_since(asked) {
             return Ok(());
         }
         self.metrics.limits.with_label_values(&["answer"]).inc();

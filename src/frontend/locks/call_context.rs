@@ -4,7 +4,7 @@ use super::super::link::close_reason::CloseReason;
 use super::super::link::pending::{Recipient, Skipped};
 use super::super::link::reply::Keep;
 use super::super::link::reply::Reply;
-use super::super::link::{Interest, LinkEvent};
+use super::super::link::wait::{Interest, LinkEvent};
 use super::super::shared::context::Context;
 use super::super::state::current_command::CurrentCommand;
 use super::super::state::identity::Identity;

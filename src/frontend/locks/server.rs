@@ -6,16 +6,19 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::super::link::Link;
 use super::super::link::amendments::Amendments;
 use super::super::link::close_reason::CloseReason;
 use super::super::link::errand::Errand;
+use super::super::link::errands::{ask, run, run_prepare, run_unseen, settled};
+use super::super::link::from_server::ServerReader;
 use super::super::link::owed::Owed;
 use super::super::link::pending::Recipient;
 use super::super::link::question::Whose;
 use super::super::link::reply::Keep;
 use super::super::link::reply::Reply;
 use super::super::link::server_status::ServerStatus;
-use super::super::link::{Interest, Link, LinkEvent};
+use super::super::link::wait::{Interest, LinkEvent};
 use super::super::moves::checkout::Checkout;
 use super::super::moves::errands::{
     check_in_before_statement, check_out, prepare_again, read_diagnostics,
@@ -96,7 +99,7 @@ pub(crate) trait Server: Send {
     fn amendments(&mut self) -> &mut Amendments;
     /// What the session has for sharing its connections.
     fn pooled(&self) -> &Pooled;
-    /// The same, to be changed.
+    /// What the session has for sharing its connections, to be changed.
     fn pooled_mut(&mut self) -> &mut Pooled;
     /// The answer to a text that asks for warnings or errors which the session took along.
     fn tell_diagnostics(&mut self, text: &[u8]) -> Option<Vec<u8>>;
@@ -112,11 +115,11 @@ pub(crate) trait Server: Send {
 
 impl Server for Link {
     fn exchange<'a>(&'a mut self, packet: &'a [u8], keep: Keep) -> Errand<'a, Reply> {
-        self.run(packet, keep)
+        run(self, packet, keep)
     }
 
     fn question<'a>(&'a mut self, packet: &'a [u8]) -> Errand<'a, Reply> {
-        self.ask(packet)
+        ask(self, packet)
     }
 
     fn exchange_unseen(
@@ -125,7 +128,7 @@ impl Server for Link {
         undone: bool,
         whose: Whose,
     ) -> Errand<'_, Reply> {
-        self.run_unseen(packets, undone, whose)
+        run_unseen(self, packets, undone, whose)
     }
 
     fn keep_diagnostics(&mut self) -> Errand<'_, ()> {
@@ -133,7 +136,7 @@ impl Server for Link {
     }
 
     fn exchange_prepare<'a>(&'a mut self, packet: &'a [u8]) -> Errand<'a, Reply> {
-        self.run_prepare(packet)
+        run_prepare(self, packet)
     }
 
     fn bring(&mut self, id: u32) -> Errand<'_, ()> {
@@ -145,7 +148,7 @@ impl Server for Link {
     }
 
     fn hear_server(&mut self) -> Result<(), CloseReason> {
-        self.hear_server()
+        ServerReader::of(self).hear()
     }
 
     fn read_ahead(&mut self) -> Result<(), CloseReason> {
@@ -177,7 +180,7 @@ impl Server for Link {
     }
 
     fn settle(&mut self) -> Errand<'_, ()> {
-        self.settled()
+        settled(self)
     }
 
     fn has_unread_command(&self) -> bool {
@@ -237,11 +240,13 @@ impl Server for Link {
     }
 
     fn tell_diagnostics(&mut self, text: &[u8]) -> Option<Vec<u8>> {
-        self.tell_diagnostics(text)
+        let status = self.status().flags();
+        self.pooled_mut().tell_diagnostics(text, status)
     }
 
     fn answers_for(&self, proxy: ProxyId) -> bool {
-        self.answers_for(proxy)
+        let server = self.server();
+        !server.is_there() || !self.pooled().is_shared() || server.tag() == Some(proxy)
     }
 
     fn check_in(&mut self) -> Errand<'_, ()> {

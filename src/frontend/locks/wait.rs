@@ -12,7 +12,7 @@ use super::visible_wait::{
 };
 use crate::engine::handle::{Acquired, SessionEvent, Ticket};
 use crate::frontend::link::close_reason::CloseReason;
-use crate::frontend::link::{Interest, LinkEvent};
+use crate::frontend::link::wait::{Interest, LinkEvent};
 use crate::frontend::moves::checkout::Checkout;
 use crate::frontend::shared::waits::{LockWait, WaitCertainty};
 use crate::lock::codes;

@@ -5,7 +5,6 @@ use crate::frontend::link::asker::Asker;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::pooling::pooled_session::PooledSession;
 use crate::frontend::pooling::restore::{left_by_strangers, strangers};
-use crate::frontend::shared::context::Context;
 use crate::mutants;
 
 impl Mover<'_> {
@@ -22,7 +21,7 @@ impl Mover<'_> {
             || wanted && self.link.client().has_part_of_command();
         let free =
             between && (self.is_free() || self.may_be_audited() || self.has_only_diagnostics());
-        let outlived = self.link.has_outlived();
+        let outlived = self.has_outlived();
         let Some(pooled) = self.pooled_mut() else { return Ok(()) };
         pooled.look_at_secrets();
         pooled.show_pins();
@@ -88,18 +87,6 @@ impl Mover<'_> {
         self.leave().await?;
         if let (Some(pooled), Some(ahead)) = (self.pooled_mut(), ahead) {
             pooled.doubts.add_effects(ahead);
-        }
-        Ok(())
-    }
-
-    /// A connection that an earlier incarnation of the proxy opened is given away for another one, before a lock is
-    /// taken on it.
-    pub(super) async fn renew(&mut self, context: &Context) -> Result<(), CloseReason> {
-        let outlived = self.link.has_outlived();
-        if outlived && self.link.server().is_there() && self.is_free() {
-            self.leave().await?;
-            // Without one the command meets the end of the session, which it would have met anyhow.
-            self.arrive(context).await?;
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 use super::Mover;
+use super::begin::leave_for_good;
 use crate::backend::connection::{Backend, DetachedBackend};
 use crate::backend::greeted::GreetError;
 use crate::backend::pool::{Lent, PoolTurn, Wish};
@@ -17,7 +18,7 @@ use crate::frontend::shared::context::Context;
 /// The result of a session's wish for a connection.
 #[derive(Debug)]
 pub(crate) enum Checkout {
-    /// It has one, with its state on it.
+    /// The session has a connection, with its state on it.
     Here,
     /// There was none in time.
     TooLate,
@@ -56,10 +57,10 @@ impl Mover<'_> {
             let Some(lent) = self.turn(context, &mut until, last).await? else {
                 return Ok(Checkout::too_late(context));
             };
-            let backend = match lent {
+            let mut backend = match lent {
                 Lent::Open(backend) => match self.take_over(*backend) {
                     Some(backend) => backend,
-                    // It has ended meanwhile.
+                    // The connection has ended meanwhile.
                     None => continue,
                 },
                 Lent::New(permit) => {
@@ -79,7 +80,9 @@ impl Mover<'_> {
                 pooled.leaves_connection();
                 continue;
             }
-            self.link.put_server(backend);
+            pooled.take_hold();
+            backend.number_statements(pooled.statement_numbers());
+            self.link.server_mut().put(backend);
             match self.restore().await {
                 Ok(Restored::Done) => match self.until_held(last).await {
                     Ok(true) => return Ok(Checkout::Here),
@@ -94,7 +97,7 @@ impl Mover<'_> {
                     Err(end) => return Err(end),
                 },
                 // Names without a schema would be found there.
-                Ok(Restored::InAnotherSchema) => self.link.leave_for_good(),
+                Ok(Restored::InAnotherSchema) => leave_for_good(self.link),
                 Ok(Restored::Refused(why)) => {
                     self.link.lose_server();
                     return Ok(Checkout::Refused(why));
@@ -127,7 +130,7 @@ impl Mover<'_> {
         last: Instant,
     ) -> Result<Option<Lent>, CloseReason> {
         let Some(pooled) = self.pooled() else { return Ok(None) };
-        // It is not known which state another login sets.
+        // Another login sets a state that is not known.
         let wish = Wish { schemaless: !pooled.state.is_in_schema(), fresh: pooled.doubts.login };
         let mut later = match pooled.place.take_turn(pooled.account.key(), wish, &pooled.state) {
             PoolTurn::Now(lent) => return Ok(Some(lent)),
@@ -147,8 +150,8 @@ impl Mover<'_> {
         }
     }
 
-    /// Waits until the locks of the session are known to be held in the run of the server that the connection is of:
-    /// after a restart the proxy compares them first. Whether that is so in time.
+    /// Waits until the session's locks are known to be held in this run of the server: after a restart the proxy
+    /// compares them first. Returns whether they are known to be held in time.
     pub(super) async fn until_held(&mut self, deadline: Instant) -> Result<bool, CloseReason> {
         let Some(run) = self.link.server().run() else { return Ok(true) };
         if let Some(pooled) = self.pooled() {

@@ -61,7 +61,7 @@ impl Mover<'_> {
         let diagnostics = numbers.zip(replies.ok()).and_then(|(n, r)| Diagnostics::new(n, r));
         if let Some(pooled) = self.pooled_mut() {
             pooled.take_diagnostics(diagnostics);
-            // Its connection has heard questions that are not the session's.
+            // The connection has heard questions that are not the session's.
             pooled.counts.note_move();
         }
         Ok(())

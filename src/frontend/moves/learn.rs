@@ -17,8 +17,8 @@ impl Mover<'_> {
         if self.is_free() { self.capture().await } else { Ok(()) }
     }
 
-    /// While the session holds a lock, what a statement leaves in doubt is asked for as soon as its client has the answer: a
-    /// client that never pauses never leaves its connection, and would lose the lock with it.
+    /// While the session holds a lock, what a statement leaves in doubt is asked for as soon as its client has the
+    /// answer. A client that never pauses never leaves its connection, and would lose the lock with it.
     pub(super) async fn learn_while_locked(&mut self) -> Result<(), CloseReason> {
         if !self.is_in_doubt_with_locks() {
             return Ok(());
@@ -111,7 +111,7 @@ impl Mover<'_> {
         let captured =
             values.and_then(|values| doubts.answered(&values, &kinds, login, &mut pooled.state));
         let Some(captured) = captured else {
-            // It cannot be read: the session stays where it is.
+            // A value cannot be read: the session stays where it is.
             pooled.pins.add(Pin::LargeVariable);
             return Ok(());
         };

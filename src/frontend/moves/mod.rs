@@ -1,9 +1,10 @@
-//! What a session does with shared connections on its way from one to the next: it asks what it leaves behind, gives
+//! What a session does with shared connections on its way from one to the next. It asks what it leaves behind, gives
 //! the connection back, gets another, and puts its state there.
 //!
 //! All of it is awaited as an [`Errand`](super::link::errand::Errand), so that the session hears its events meanwhile.
 
 mod audit;
+pub(super) mod begin;
 mod check_in;
 pub(super) mod checkout;
 mod diagnostics;
@@ -34,6 +35,12 @@ impl<'a> Mover<'a> {
 
     fn pooled_mut(&mut self) -> Option<&mut PooledSession> {
         self.link.pooled_mut().session_mut()
+    }
+
+    /// Whether an earlier incarnation of the proxy opened the connection.
+    fn has_outlived(&self) -> bool {
+        let link = &*self.link;
+        link.pooled().is_shared() && link.server().tag() != link.guard().incarnation()
     }
 
     /// Whether nothing runs on the connection, and nothing ties the session to it.

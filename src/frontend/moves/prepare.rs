@@ -65,7 +65,7 @@ impl Mover<'_> {
         let outcome = match (refusal, prepared) {
             (None, Some(statement)) => Ok(statement),
             (Some(refusal), prepared) => {
-                // It was prepared in another state than its own.
+                // The statement was prepared in another state than its own.
                 if let Some(statement) = prepared {
                     self.link.send_server(&packet::close_statement(statement.server))?;
                 }
@@ -78,6 +78,18 @@ impl Mover<'_> {
         if let Some(pooled) = self.pooled_mut() {
             pooled.counts.note_move();
             pooled.note_brought(id, outcome);
+        }
+        Ok(())
+    }
+
+    /// A connection that an earlier incarnation of the proxy opened is given away for another one, before a lock is
+    /// taken on it.
+    async fn renew(&mut self, context: &Context) -> Result<(), CloseReason> {
+        let outlived = self.has_outlived();
+        if outlived && self.link.server().is_there() && self.is_free() {
+            self.leave().await?;
+            // Without one the command meets the end of the session, which it would have met anyhow.
+            self.arrive(context).await?;
         }
         Ok(())
     }

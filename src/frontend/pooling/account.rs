@@ -12,7 +12,7 @@ use crate::types::Flavour;
 
 /// An account that a session has changed to.
 pub(crate) struct ChangedAccount {
-    /// Its user name.
+    /// User name of the account.
     pub user: UserName,
     /// The first collation; `None`: as before.
     pub collation: Option<u8>,

@@ -67,7 +67,7 @@ impl CarriedStatements {
     }
 
     /// Changes a command for a prepared statement into one for the session's connection, and notes what it does to the
-    /// statement. Its packet begins at `at`; at least its head is there. `None`: it is another command.
+    /// statement. The packet begins at `at`; at least its head is there. `None`: it is another command.
     pub(super) fn address(
         &mut self,
         bytes: &mut Vec<u8>,

@@ -217,8 +217,8 @@ impl AuditNotes {
         self.futile = futile;
     }
 
-    /// The questions that the session's own connection must answer: its counters at last, whose reply is no error; before
-    /// them whether tables that it has made are there, and whether a value is set.
+    /// The questions that the session's own connection must answer. The first ones are whether tables that it has made
+    /// are there, and whether a value is set. The last one is for its counters, whose reply is no error.
     pub(crate) fn questions(&self) -> Vec<Vec<u8>> {
         let tables = self.creations.names().iter();
         let tables = tables.map(|name| [b"SHOW CREATE TABLE ", &**name].concat());

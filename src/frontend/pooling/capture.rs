@@ -32,7 +32,7 @@ pub(super) const MOST_NAMES: usize = 50;
 pub(crate) struct Doubts {
     /// Character sets and the collation.
     pub charsets: bool,
-    /// They may still be those of the login, which have a collation of their own.
+    /// The character sets may still be those of the login, which have a collation of their own.
     pub handshake: bool,
     /// The active roles.
     pub role: bool,
@@ -287,7 +287,7 @@ pub(crate) fn started(flavour: Flavour) -> &'static [u8] {
     run_expression(flavour).as_bytes()
 }
 
-/// Its value.
+/// The run as a number, from the value of [`started`].
 pub(crate) fn to_start(value: Option<&[u8]>) -> Option<i64> {
     std::str::from_utf8(value?).ok()?.parse().ok()
 }

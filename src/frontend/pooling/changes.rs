@@ -60,7 +60,7 @@ impl Changes {
         secrets.admissions().clear();
     }
 
-    /// It has ended, well or with an error. Returns whether stored programs have changed.
+    /// The statement has ended, well or with an error. Returns whether stored programs have changed.
     pub(super) fn end(
         &mut self,
         well: bool,

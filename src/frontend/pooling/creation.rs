@@ -10,9 +10,9 @@ const MOST: usize = 16;
 /// A statement that makes a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Creation {
-    /// It is a temporary one.
+    /// The table is a temporary one.
     pub temporary: bool,
-    /// Its name for the server, in quotes and with its schema.
+    /// Name of the table for the server, in quotes and with its schema.
     pub name: Vec<u8>,
 }
 
@@ -99,7 +99,7 @@ impl Creations {
         self.current = creation;
     }
 
-    /// It has ended.
+    /// The statement has ended.
     pub(super) fn end(&mut self, well: bool) {
         let Some(Creation { temporary, name }) = self.current.take().filter(|_| well) else {
             return;

@@ -7,22 +7,22 @@ use crate::types::Flavour;
 /// What the statement under way does to FOUND_ROWS().
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum RowsFound {
-    /// It is perhaps the number of its rows.
+    /// FOUND_ROWS() is perhaps the number of the statement's rows.
     #[default]
     Perhaps,
-    /// It is the number of its rows.
+    /// FOUND_ROWS() is the number of the statement's rows.
     Rows,
     /// Nothing, though there may be rows.
     Nothing,
-    /// It is 1.
+    /// FOUND_ROWS() is 1.
     One,
-    /// It is the number of rows that were matched.
+    /// FOUND_ROWS() is the number of rows that were matched.
     Matched,
     /// Something, perhaps.
     Maybe,
     /// Another number, of which the connection alone knows.
     More,
-    /// The same, and the session may not go on if its connection ends.
+    /// Another number, of which the connection alone knows; the session may not go on if the connection ends.
     Unseen,
 }
 
@@ -68,7 +68,7 @@ const LISTED: [&[u8]; 20] = [
     b"charset",
     b"open",
 ];
-/// The same, further ones.
+/// Further words after SHOW whose rows FOUND_ROWS() counts.
 const LISTED_TOO: [&[u8]; 9] = [
     b"triggers",
     b"events",
@@ -82,7 +82,7 @@ const LISTED_TOO: [&[u8]; 9] = [
 ];
 /// With these, a query finds other rows than it has.
 const FINDS_MORE: [&[u8]; 5] = [b"offset", b"fetch", b"into", b"procedure", b"examined"];
-/// The same with LIMIT (MariaDB).
+/// With these and LIMIT, a query finds other rows than it has (MariaDB).
 const FINDS_MORE_LIMITED: [&[u8]; 5] = [b"union", b"except", b"intersect", b"minus", b"rollup"];
 
 /// Judges a text.

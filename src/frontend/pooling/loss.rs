@@ -10,7 +10,7 @@ use crate::sql::find::release::ConnectionRelease;
 impl PooledSession {
     /// A command is about to run; `alone`: after the responses to all others.
     pub(super) fn note_begin(&mut self, alone: bool) {
-        self.loss_tracking.before = alone.then(|| (self.pins, self.doubts.clone()));
+        self.under_way.if_lost.before = alone.then(|| (self.pins, self.doubts.clone()));
         self.warnings.note_begin();
     }
 
@@ -26,8 +26,8 @@ impl PooledSession {
         if !judged {
             self.under_way.rows_may_hide = true;
             self.note_begin(alone);
-            self.loss_tracking.undone = matches!(command, Command::PING | Command::STATISTICS);
-            self.loss_tracking.releases = ConnectionRelease::No;
+            self.under_way.if_lost.undone = matches!(command, Command::PING | Command::STATISTICS);
+            self.under_way.if_lost.releases = ConnectionRelease::No;
         }
         match command {
             Command::BINLOG_DUMP
@@ -51,7 +51,7 @@ impl PooledSession {
         if self.under_way.reports_late {
             return Err(WhyEnds::InDoubt);
         }
-        let (mut pins, mut doubts) = match self.loss_tracking.before.take().filter(|_| asked) {
+        let (mut pins, mut doubts) = match self.under_way.if_lost.before.take().filter(|_| asked) {
             Some(before) => before,
             None => (self.pins, self.doubts.clone()),
         };

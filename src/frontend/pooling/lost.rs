@@ -18,7 +18,7 @@ pub(crate) enum Loss {
 }
 
 impl Loss {
-    /// Its label in the metric of lost connections.
+    /// The label in the metric of lost connections.
     pub(crate) fn label(self) -> &'static str {
         match self {
             Self::Unnoticed => "unnoticed",
@@ -41,12 +41,12 @@ pub(crate) enum WhyEnds {
     Pinned,
     /// The server had yet to tell a part of the state.
     InDoubt,
-    /// It is not certain that the server works for the connection no more.
+    /// The server may still work for the connection.
     Unproved,
 }
 
 impl WhyEnds {
-    /// Its label in the metric of lost sessions.
+    /// The label in the metric of lost sessions.
     pub(crate) fn label(self) -> &'static str {
         match self {
             Self::Killed => "killed",

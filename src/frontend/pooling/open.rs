@@ -95,7 +95,7 @@ async fn log_in_with(
             user: opening.key.user.bytes(),
             capabilities: asked,
             collation: opening.collation,
-            // It is selected with the rest of the state: it may be gone.
+            // The schema is selected with the rest of the state: it may be gone.
             schema: None,
             attributes: &attributes,
         },

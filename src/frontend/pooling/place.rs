@@ -144,7 +144,8 @@ impl PoolPlace {
         self.makes_way = false;
     }
 
-    /// The session has no connection any more, and its client has said nothing since then. It ends after this time.
+    /// The session has no connection any more, and its client has said nothing since then. The session ends after this
+    /// time.
     pub(super) fn begin_idle(&mut self, since: Instant, limit: Option<Duration>) {
         let end = limit.and_then(|limit| since.checked_add(limit));
         self.idle_end = end.map(|end| Box::pin(sleep_until(end)));

@@ -116,7 +116,7 @@ impl Pooled {
 
     /// A part of a text is about to run, which may end the connection.
     pub(crate) fn note_part(&mut self, release: ConnectionRelease) {
-        self.with(|session| session.loss_tracking.releases = release);
+        self.with(|session| session.under_way.if_lost.releases = release);
     }
 
     /// Whether a time limit of the server's applies to this text.
@@ -273,24 +273,24 @@ impl Pooled {
     /// The proxy answers this command from here on.
     pub(crate) fn begin_answer(&mut self, command: Option<Command>) {
         self.with(|session| {
-            session.loss_tracking.answering =
+            session.under_way.if_lost.answering =
                 command.map(|command| BegunAnswer { command, said: false });
         });
     }
 
     /// The proxy has answered the command, or left that to the server.
     pub(crate) fn end_answer(&mut self) {
-        self.with(|session| session.loss_tracking.answering = None);
+        self.with(|session| session.under_way.if_lost.answering = None);
     }
 
     /// Whether the proxy answers a command, or lets the server answer it.
     pub(crate) fn is_answering(&self) -> bool {
-        self.is(|session| session.loss_tracking.answering.is_some())
+        self.is(|session| session.under_way.if_lost.answering.is_some())
     }
 
     /// Something is said to the client.
     pub(crate) fn note_said(&mut self) {
-        let answering = self.session_mut().and_then(|s| s.loss_tracking.answering.as_mut());
+        let answering = self.session_mut().and_then(|s| s.under_way.if_lost.answering.as_mut());
         if let Some(answering) = answering {
             answering.said = true;
         }
@@ -299,35 +299,35 @@ impl Pooled {
     /// A command has failed. If it is none that is undone with its transaction, it may have committed that before.
     pub(crate) fn note_perhaps_committed(&mut self) {
         self.with(|session| {
-            session.loss_tracking.perhaps_committed |= !session.loss_tracking.undone;
+            session.under_way.if_lost.perhaps_committed |= !session.under_way.if_lost.undone;
         });
     }
 
     /// The server has said whether a transaction is open.
     pub(crate) fn note_not_committed(&mut self) {
-        self.with(|session| session.loss_tracking.perhaps_committed = false);
+        self.with(|session| session.under_way.if_lost.perhaps_committed = false);
     }
 
     /// Sets whether what is about to run is undone with its transaction; returns how it was.
     pub(crate) fn replace_undone(&mut self, undone: bool) -> bool {
         let session = self.session_mut();
-        session.is_some_and(|s| std::mem::replace(&mut s.loss_tracking.undone, undone))
+        session.is_some_and(|s| std::mem::replace(&mut s.under_way.if_lost.undone, undone))
     }
 
     /// What is about to run is undone with its transaction, and how it may end the connection.
     pub(crate) fn under_way(&self) -> (bool, ConnectionRelease) {
-        let tracking = self.session().map(|session| &session.loss_tracking);
+        let tracking = self.session().map(|session| &session.under_way.if_lost);
         tracking.map_or((false, ConnectionRelease::No), |t| (t.undone, t.releases))
     }
 
     /// What the next statement is to be told, if its transaction is lost; once.
     pub(crate) fn take_owed(&mut self) -> Option<Loss> {
-        self.session_mut()?.loss_tracking.owes.take()
+        self.session_mut()?.under_way.if_lost.owes.take()
     }
 
     /// Whether the next statement is to be told that its transaction is lost.
     pub(crate) fn owes_error(&self) -> bool {
-        self.is(|session| session.loss_tracking.owes.is_some())
+        self.is(|session| session.under_way.if_lost.owes.is_some())
     }
 
     /// The connection is gone, with which the session did nothing.

@@ -22,11 +22,11 @@ use crate::sql::session::session_effects;
 const LONGEST: usize = 64 * 1024;
 
 impl PooledSession {
-    /// A statement is about to run, or to be prepared by a command. Its text is judged before its results are.
+    /// A statement is about to run, or to be prepared by a command. The text is judged before the results are.
     pub(crate) fn note_text(&mut self, text: &[u8], dialect: Dialect, runs: bool) {
         self.prepared.dialect = dialect;
-        self.loss_tracking.undone = is_undone(text);
-        self.loss_tracking.releases =
+        self.under_way.if_lost.undone = is_undone(text);
+        self.under_way.if_lost.releases =
             if runs { ConnectionRelease::of(text, dialect) } else { ConnectionRelease::No };
         self.audit.note_programs(text, &mut self.pins);
         let effects = session_effects(text, dialect);
@@ -34,8 +34,8 @@ impl PooledSession {
             if runs { self.prepared.named.take_in(text, dialect, &effects) } else { None };
         match executed {
             Some((text, dialect)) => {
-                self.loss_tracking.undone = false;
-                self.loss_tracking.releases = ConnectionRelease::of(&text, dialect);
+                self.under_way.if_lost.undone = false;
+                self.under_way.if_lost.releases = ConnectionRelease::of(&text, dialect);
                 self.note_variables(&effects);
                 self.doubts.insert_id = true;
                 self.audit.note_programs(&text, &mut self.pins);
@@ -44,7 +44,7 @@ impl PooledSession {
             None => self.note_effects(&effects, text),
         }
         if runs {
-            let alone = self.loss_tracking.before.is_some() && effects.variables.is_empty();
+            let alone = self.under_way.if_lost.before.is_some() && effects.variables.is_empty();
             self.audit.note_creation(text, self.state.schema.as_deref(), alone);
             self.pins.set(Pin::SqlPrepare, !self.prepared.named.is_empty());
         }
@@ -75,12 +75,12 @@ impl PooledSession {
     /// A statement is about to be executed: its text is judged as that of any other.
     pub(crate) fn note_execution(&mut self, id: u32) {
         // Of a text that is not kept, nothing is known.
-        self.loss_tracking.undone = false;
-        self.loss_tracking.releases = ConnectionRelease::No;
+        self.under_way.if_lost.undone = false;
+        self.under_way.if_lost.releases = ConnectionRelease::No;
         let again = self.prepared.statements.again(self.prepared.statements.meant(id));
         if let Some(Again { text, dialect, .. }) = again.cloned() {
             self.note_text(&text, dialect, false);
-            self.loss_tracking.releases = ConnectionRelease::of(&text, dialect);
+            self.under_way.if_lost.releases = ConnectionRelease::of(&text, dialect);
         } else {
             self.under_way.rows_may_hide = true;
             self.counts.note_unknown();

@@ -18,7 +18,7 @@ const NO_SCHEMA: [u16; 2] = [1044, 1049];
 /// What came of putting a session's state on a connection.
 #[derive(Debug)]
 pub(crate) enum Restored {
-    /// It is there. If the default schema is gone, the connection has none.
+    /// The state is on the connection. If the default schema is gone, the connection has none.
     Done,
     /// The default schema is gone, and the connection has that of another session.
     InAnotherSchema,

@@ -9,7 +9,7 @@ use crate::sql::find::words::Back;
 pub(crate) struct LastResults {
     row_count: i64,
     found_rows: i64,
-    /// They are of statements on another connection.
+    /// Which of the results are of statements on another connection.
     forgotten: Forgotten,
 }
 

@@ -8,7 +8,7 @@ use crate::sql::lexer::dialect::Dialect;
 /// A prepared statement.
 #[derive(Debug)]
 pub(super) struct Carried {
-    /// Its id on the session's connection, if it has one there.
+    /// The statement's id on the session's connection, if it has one there.
     pub here: Option<u32>,
     /// What is prepared again; `None`: nothing can be.
     pub again: Option<Again>,
@@ -17,7 +17,7 @@ pub(super) struct Carried {
     pub params: usize,
     /// Result columns that the client knows of; `None`: the server has said that they are others.
     pub columns: Option<u16>,
-    /// They were others when it was prepared again, and the client has not heard it.
+    /// The columns were others when the statement was prepared again, and the client has not heard it.
     pub changed: bool,
     /// An execution is under way whose response says so.
     pub telling: bool,
@@ -30,7 +30,7 @@ pub(super) struct Carried {
     pub cursor: bool,
     /// What its next execution is answered with: it could not be prepared again.
     pub refusal: Option<Box<[u8]>>,
-    /// It is on no other connection, and can be on none.
+    /// The statement is on no other connection, and can be on none.
     pub tied: bool,
 }
 

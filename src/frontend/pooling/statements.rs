@@ -29,7 +29,7 @@ const NO_CURSOR: u16 = 1421;
 /// A statement that the server is asked to prepare.
 #[derive(Debug)]
 pub(crate) struct Preparing {
-    /// Its text; `None` if it cannot be prepared again.
+    /// Text of the statement; `None` if it cannot be prepared again.
     pub text: Option<Arc<[u8]>>,
     pub dialect: Dialect,
 }
@@ -41,9 +41,9 @@ pub(crate) enum Whereabouts {
     Unknown,
     /// On the session's connection.
     Here,
-    /// It must be prepared again.
+    /// The statement must be prepared again.
     Away,
-    /// It could not be prepared again.
+    /// The statement could not be prepared again.
     Refused,
 }
 
@@ -59,9 +59,9 @@ pub(crate) enum Awaited {
 pub(super) enum Follows {
     /// There is none, or it can.
     Yes,
-    /// It cannot.
+    /// The statement cannot follow.
     No,
-    /// It could, but there are so many already.
+    /// The statement could follow, but there are so many already.
     TooMany,
 }
 

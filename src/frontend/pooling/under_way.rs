@@ -1,6 +1,7 @@
 //! What the statements under way do to a session and its server, until the server has said so.
 
 use super::changes::Changes;
+use super::lost::IfLost;
 
 /// What is under way.
 #[derive(Debug)]
@@ -22,6 +23,8 @@ pub(crate) struct UnderWay {
     /// A client that hears EOF packets has had rows since the server was last asked, and they may come from what has
     /// changed the session: only the next OK tells.
     pub(super) rows_may_hide: bool,
+    /// What holds if the connection ends.
+    pub(crate) if_lost: IfLost,
 }
 
 impl UnderWay {
@@ -36,6 +39,7 @@ impl UnderWay {
             leaves_reports: false,
             reports_late: false,
             rows_may_hide: true,
+            if_lost: IfLost::default(),
         }
     }
 

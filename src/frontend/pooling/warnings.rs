@@ -20,7 +20,7 @@ pub(crate) struct KeptWarnings {
     taken: Option<Box<Diagnostics>>,
     /// The next statement finds none of them.
     spent: bool,
-    /// They cannot be taken along.
+    /// Warnings and errors of the last statement cannot be taken along.
     stay: bool,
     /// A question was put off, since the client might ask for its warnings first.
     waited: bool,
@@ -107,7 +107,7 @@ impl KeptWarnings {
         }
         let ends = self.renewals > MOST_RENEWALS;
         if ends || !soon {
-            // It is asked for before the session leaves.
+            // The number is asked for before the session leaves.
             pins.remove(Pin::FoundRows);
         }
         if ends && self.stay {

@@ -9,6 +9,7 @@ use crate::engine::shared::current_backend::CurrentBackend;
 use crate::frontend::link::Link;
 use crate::frontend::link::guard::LeaseGuard;
 use crate::frontend::login::{Authenticated, LoginStanding};
+use crate::frontend::moves::begin::{begin_known, share};
 use crate::frontend::pooling::pooled_login::{LoginAt, logged_in, without_connection};
 use crate::frontend::shared::context::Context;
 
@@ -38,7 +39,7 @@ pub(super) fn begin(
             link.learn_status(&login.ok);
             if let Some(pooled) = pooled {
                 // A server that has gone meanwhile is noticed at the next command.
-                let _ = link.share(pooled);
+                let _ = share(&mut link, pooled);
             }
             Begun { link, judged }
         }
@@ -49,7 +50,7 @@ pub(super) fn begin(
             let mut link = Link::new(client, None, capabilities, guard, context);
             link.learn_status(&login.ok);
             if let Some(pooled) = pooled {
-                link.begin_known(pooled, &values);
+                begin_known(&mut link, pooled, &values);
             }
             Begun { link, judged: None }
         }

@@ -7,6 +7,7 @@ use crate::frontend::dispatch::watched::watch_changed_user;
 use crate::frontend::link::Legs;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::errand::{Errand, ErrandKind};
+use crate::frontend::link::errands::drained;
 use crate::frontend::locks::attend::attend;
 use crate::frontend::locks::operations::release_held;
 use crate::frontend::login::auth_exchange::{Broken, Exchange, Learning, Side, Verdict};
@@ -29,7 +30,7 @@ impl Session {
         let tag = tag(self.context.engine.lease().proxy(), session.filter(alone));
         let change = ChangeUser::parse(payload, self.link.capabilities());
         let tag = Some(tag.as_bytes()).filter(|_| self.watch.is_none());
-        attend(&mut self.locks, &self.context, self.link.drained()).await?;
+        attend(&mut self.locks, &self.context, drained(&mut self.link)).await?;
         let deadline = Instant::now() + self.context.config.login_timeout;
         let Some(Legs { client, server }) = self.link.legs() else {
             return Err(CloseReason::Broken("a change of user without a connection to the server"));
@@ -70,12 +71,12 @@ impl Session {
             secrets.learn(user, &proven);
         }
         self.begin_anew();
-        if let Some(change) = change.as_ref().filter(|_| ok.is_some()) {
-            self.link.change_user(change);
+        let changed = change.as_ref().filter(|_| ok.is_some());
+        if changed.is_some_and(|change| self.link.pooled_mut().change_user(change)) {
+            self.link.server_mut().note_schema();
         }
         if let Some(watch) = &mut self.watch {
-            let change = change.as_ref().filter(|_| ok.is_some());
-            watch_changed_user(watch, change, self.identity.peer());
+            watch_changed_user(watch, changed, self.identity.peer());
         }
         if ok.is_none() {
             if self.view.flavour() == Flavour::MySql {

@@ -8,9 +8,11 @@ use super::Session;
 use crate::engine::handle::SessionEvent;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::errand::Errand;
+use crate::frontend::link::errands::{run, settled};
 use crate::frontend::link::reply::Keep;
 use crate::frontend::locks::operations::release_held;
 use crate::frontend::locks::owner::{LockOwner, Locks};
+use crate::frontend::moves::begin::leave_for_good;
 use crate::lock::codes;
 use crate::mutants::{self, Mutant};
 use crate::protocol::packet;
@@ -64,7 +66,7 @@ impl Session {
                 self.locks.abandon();
                 // The server's last packets still go out, to a client that reads.
                 let limit = self.context.config.login_timeout;
-                let _ = timeout(limit, self.link.drain_to_client()).await;
+                let _ = timeout(limit, self.link.client_mut().drain()).await;
             }
             // A fence seen by this session alone, at the deadline's edge, must not leave its locks
             // in an incarnation that lives on.
@@ -109,10 +111,10 @@ impl Session {
                 // Done at the server. An error here means that the lease is lost.
                 let _ = release_held(&mut self.cx()).await;
                 if self.link.pooled().is_shared() {
-                    self.link.leave_for_good();
+                    leave_for_good(&mut self.link);
                 } else if quits {
                     // Without it the server would count the connection as broken off.
-                    self.link.quit_server(&packet::quit());
+                    let _ = self.link.server_mut().send(&packet::quit());
                 }
             }
             Ok(Err(CloseReason::Fenced)) => {
@@ -194,15 +196,15 @@ impl Session {
         if let Some(why) = self.link.left_inside() {
             return Err(CloseReason::Broken(why));
         }
-        // The proxy has asked for what is owed. It is done soon.
-        attend_at_end(&mut self.locks, self.link.settled()).await?;
+        // The proxy has asked for what is owed, so the server is done soon.
+        attend_at_end(&mut self.locks, settled(&mut self.link)).await?;
         // MariaDB forgets a prepared XA transaction when it resets; closing keeps it.
         let in_transaction = self.link.status().flags().has(Status::IN_TRANS);
         if self.view.flavour() == Flavour::MariaDb && in_transaction {
             return Err(CloseReason::Broken("an open transaction is ended by closing"));
         }
         let packet = packet::reset_connection();
-        let reply = attend_at_end(&mut self.locks, self.link.run(&packet, Keep::All)).await?;
+        let reply = attend_at_end(&mut self.locks, run(&mut self.link, &packet, Keep::All)).await?;
         if reply.is_error() { Err(CloseReason::ServerGone) } else { Ok(()) }
     }
 }

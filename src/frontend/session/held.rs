@@ -2,8 +2,9 @@
 //! transaction is open.
 
 use super::Session;
-use crate::frontend::link::Interest;
 use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::link::loss::ends_with_server;
+use crate::frontend::link::wait::Interest;
 use crate::frontend::locks::attend::attend;
 use crate::frontend::moves::errands::{ask_whether_inside, check_in_for_switchover};
 use crate::frontend::shared::activity::Doing;
@@ -26,7 +27,7 @@ impl Session {
         let doing = self.rest_for_switchover(number).await?;
         self.identity.activity().say(number, doing);
         if doing == Doing::Rests && !self.link.server().is_there() && self.link.is_kept_back() {
-            // It waits for a connection instead, and is counted there.
+            // The session waits for a connection instead, and is counted there.
             self.link.held_mut().end_rest();
             return self.run_without_server().await;
         }
@@ -46,7 +47,7 @@ impl Session {
         if self.link.status().in_transaction() {
             self.link.held_mut().end_rest();
             if self.link.is_kept_back() {
-                // It came before that was known.
+                // The command came before that was known.
                 self.process_inbox()?;
             }
             return Ok(Doing::Transaction);
@@ -54,7 +55,7 @@ impl Session {
         let Self { link, locks, context, .. } = self;
         let gives_back = check_in_for_switchover(link, &context.switchover, number);
         attend(locks, context, gives_back).await?;
-        Ok(if self.link.ends_with_server() { Doing::Tied } else { Doing::Rests })
+        Ok(if ends_with_server(&self.link) { Doing::Tied } else { Doing::Rests })
     }
 
     /// Runs the command that has waited.

@@ -7,7 +7,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::Session;
 use crate::frontend::link::close_reason::CloseReason;
-use crate::frontend::link::loss::LostBackend;
+use crate::frontend::link::loss::{LostBackend, end_with_server, go_on_without, judge_loss};
 use crate::frontend::locks::attend::attend;
 use crate::frontend::locks::operations::give_back_unanswered;
 use crate::frontend::locks::owner::{Asked, Locks};
@@ -50,7 +50,7 @@ impl Session {
                 Ok(lost) => lost,
                 Err(why) => {
                     self.log_end_with_server(why);
-                    self.link.end_with_server(why);
+                    end_with_server(&mut self.link, why);
                     return Err(end);
                 }
             };
@@ -82,7 +82,7 @@ impl Session {
     async fn lost(&mut self, until: Instant) -> Result<Result<LostBackend, WhyEnds>, CloseReason> {
         let lost = match self.phase {
             Phase::Relaying | Phase::Parked | Phase::Bringing(_) | Phase::Answering => {
-                self.link.judge_loss()
+                judge_loss(&mut self.link)
             }
             Phase::Refusing(_) | Phase::Several(_) | Phase::Settling(_) => Err(WhyEnds::Answering),
         };
@@ -142,7 +142,7 @@ impl Session {
         if self.link.pooled().is_answering() {
             give_back_unanswered(&mut self.cx()).await?;
         }
-        self.link.go_on_without(ended)?;
+        go_on_without(&mut self.link, ended)?;
         self.phase = Phase::Relaying;
         self.run_without_server().await
     }

@@ -4,6 +4,7 @@ use tokio::time::Instant;
 
 use super::Session;
 use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::link::loss::error_of;
 use crate::frontend::locks::attend::attend_or_interrupt;
 use crate::frontend::locks::call_context::text_start;
 use crate::frontend::locks::owner::Locks;
@@ -66,7 +67,7 @@ impl Session {
             self.link.client_mut().drop_command();
             return Ok(());
         }
-        match self.link.take_owed_error() {
+        match self.link.pooled_mut().take_owed().and_then(error_of) {
             Some(error) if !ends => self.refuse_command(&error),
             Some(_) | None => Ok(()),
         }

@@ -72,7 +72,7 @@ impl Session {
             }
             // Nothing of the answer can be changed any more.
             RowUpdate::Look(..) if given => return self.count(unsettled.run),
-            // It has another name, or only the server knows whether it is still held.
+            // The lock may have another name, or only the server knows whether it is still held.
             RowUpdate::Release(name) => unsettled.need = RowUpdate::Read(vec![name.clone()]),
             RowUpdate::Claim(..)
             | RowUpdate::Read(_)

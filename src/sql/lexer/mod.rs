@@ -2,6 +2,7 @@
 
 pub(in crate::sql) mod comments;
 pub mod dialect;
+mod emit;
 pub(in crate::sql) mod letters;
 pub(in crate::sql) mod modes;
 pub(in crate::sql) mod quotes;

@@ -95,7 +95,7 @@ pub struct Scanner {
     pub(in crate::sql) at: usize,
     pub(in crate::sql) start: usize,
     pub(in crate::sql) versioned: bool,
-    text: [u8; WORD_MAX],
+    pub(in crate::sql) text: [u8; WORD_MAX],
     pub(in crate::sql) text_len: usize,
     /// The byte before.
     pub(in crate::sql) before: u8,
@@ -104,7 +104,7 @@ pub struct Scanner {
     /// The character set decides whether a quote is one, and is not known.
     pub(in crate::sql) unsure: bool,
     /// No token is needed up to here.
-    skim_until: usize,
+    pub(in crate::sql) skim_until: usize,
     /// In these modes the last byte led to this state instead.
     pub(in crate::sql) fork: Option<(ScanState, Modes)>,
 }
@@ -356,39 +356,6 @@ impl Scanner {
             }
         };
         true
-    }
-
-    pub(in crate::sql) fn keep(&mut self, b: u8) {
-        if self.text_len < WORD_MAX {
-            self.text[self.text_len] = b;
-            self.text_len += 1;
-        }
-    }
-
-    fn end_text(&mut self, kind: Kind, emit: &mut impl FnMut(Token, &[u8]) -> bool) {
-        let token = Token { kind, start: self.start, end: self.at };
-        if emit(token, &self.text[..self.text_len]) {
-            self.skim_until = 0;
-        }
-    }
-
-    fn end_word(&mut self, emit: &mut impl FnMut(Token, &[u8]) -> bool) {
-        self.end_text(Kind::Word, emit);
-        self.state = ScanState::Gap;
-    }
-
-    pub(in crate::sql) fn end_quote(&mut self, q: u8, emit: &mut impl FnMut(Token, &[u8]) -> bool) {
-        self.end_text(if self.modes.make_string(q) { Kind::String } else { Kind::Quoted }, emit);
-    }
-
-    pub(in crate::sql) fn emit_at(
-        &mut self,
-        kind: Kind,
-        emit: &mut impl FnMut(Token, &[u8]) -> bool,
-    ) {
-        if emit(Token { kind, start: self.start, end: self.start + 1 }, &[]) {
-            self.skim_until = 0;
-        }
     }
 }
 

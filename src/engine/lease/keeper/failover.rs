@@ -12,19 +12,18 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 
 use super::Keeper;
+use super::parts::milliseconds;
 use crate::clock;
 use crate::engine::io::link::{StoreAccess, StoreLink};
 use crate::engine::lease::clusters;
 use crate::engine::lease::incarnation::{GrantWait, Incarnation};
 use crate::engine::lease::longest::Longest;
 use crate::engine::messages::LeaseEvent;
-use crate::engine::shared::reign::{Failover, FailoverMode};
-use crate::lock::lease::Terms;
+use crate::engine::shared::reign::FailoverMode;
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
 use crate::servers::guarantee::Guarantee;
 use crate::store::connection::{StoreConnection, StoreError};
-use crate::store::identity::Foreign;
 use crate::store::meta::Meta;
 use crate::store::proxies::Renewal;
 use crate::store::rows::{ProxyRow, ProxyState};
@@ -39,36 +38,6 @@ const LOSSLESS: &str = "a failover loses no locks, and its grace ends early";
 const SECOND_LOOK: Duration = Duration::from_secs(1);
 
 impl Keeper {
-    /// The epoch to keep locks in on the server that `meta` was read from: its own, or the next one, which is opened.
-    pub(super) async fn accept(&mut self, meta: Meta) -> Result<Meta, StoreError> {
-        let foreign = match self.server.judge(&meta) {
-            Ok(()) => return Ok(meta),
-            Err(foreign) if self.reclaims => foreign,
-            Err(foreign) => return Err(foreign.into()),
-        };
-        self.lease.stop_grants();
-        let schema = self.access.url.schema.clone();
-        let who = format!("the proxy at {}", self.addr);
-        let longest = milliseconds(self.server.longest(self.terms));
-        let known = self.server.known();
-        let conn = self.link.get_any().await?;
-        if let Some(why) = clusters::stays(&self.access.writer, conn, &foreign).await? {
-            return Err(Foreign::Unfit { foreign: Box::new(foreign), why }.into());
-        }
-        let opened = conn.succeed(&schema, &foreign, known, longest, &who).await?;
-        let meta = conn.read_meta(&schema).await?;
-        self.server.judge(&meta)?;
-        if opened {
-            tracing::warn!(
-                epoch = meta.epoch,
-                server = meta.server,
-                reason = foreign.fact(),
-                "this server is taken for the primary: a new epoch has begun"
-            );
-        }
-        Ok(meta)
-    }
-
     /// A later epoch than the incarnation's is in force here: its locks are carried over, if nobody can have revoked it
     /// before. Otherwise it is over.
     pub(super) async fn follow(&mut self, now: Incarnation, meta: Meta) -> Result<(), StoreError> {
@@ -201,26 +170,6 @@ impl Keeper {
         self.guarantee = guarantee;
     }
 
-    /// Another server, or another epoch, was joined than before.
-    pub(super) fn note_failover(&self, epoch: u64, took: Duration, kept: usize, lost: usize) {
-        let metrics = &self.access.metrics;
-        metrics.failovers.inc();
-        metrics.failover_seconds.set(took.as_secs_f64());
-        for (result, locks) in [("kept", kept), ("lost", lost)] {
-            metrics.failover_locks.with_label_values(&[result]).inc_by(locks as u64);
-        }
-        self.lease.reign().note(Failover { epoch, at: clock::now(), took, kept, lost });
-        let grace = self.lease.reign().grace_left().unwrap_or_default();
-        tracing::warn!(
-            epoch,
-            ?took,
-            kept,
-            lost,
-            ?grace,
-            "joined another epoch: locks that were kept are held on"
-        );
-    }
-
     /// Ends the wait before the first grant, if its reason is over. `alive`: another proxy was seen renewing its lease.
     pub(super) async fn end_wait(
         &mut self,
@@ -267,10 +216,6 @@ impl Keeper {
         }
         Ok(())
     }
-}
-
-fn milliseconds(terms: Terms) -> u32 {
-    u32::try_from(terms.ttl.as_millis()).unwrap_or(u32::MAX)
 }
 
 fn ended<T>(_: T) -> StoreError {

@@ -15,7 +15,7 @@ use crate::frontend::link::question::Whose;
 use crate::frontend::link::reply::Keep;
 use crate::frontend::link::reply::Reply;
 use crate::frontend::link::server_status::ServerStatus;
-use crate::frontend::link::{Interest, LinkEvent};
+use crate::frontend::link::wait::{Interest, LinkEvent};
 use crate::frontend::moves::checkout::Checkout;
 use crate::frontend::pooling::pooled::Pooled;
 use crate::frontend::shared::context::Context;
@@ -91,7 +91,7 @@ pub(crate) struct ScriptedServer {
 }
 
 impl ScriptedServer {
-    /// Its last response has said these status flags.
+    /// The server's last response has said these status flags.
     pub(crate) fn say(&mut self, flags: u16) {
         self.status = said(flags);
     }

@@ -1,0 +1,153 @@
+//! What a statement about to run does to its session, as its text tells.
+
+use super::bound::reads_variables;
+use super::capture::MOST_NAMES;
+use super::found_rows::StatementPlace;
+use super::lost::{is_single, only_reads_variables};
+use super::pins::Pin;
+use super::pooled_session::PooledSession;
+use crate::backend::session_state::{COUPLED, VariableKind, is_of_names};
+use crate::mutants::{self, Mutant};
+use crate::sql::find::first_word::begins_with;
+use crate::sql::session::effects::{Mark, SessionEffects};
+use crate::types::Flavour;
+
+/// What uses no table on MariaDB, though its text has such words.
+const KEEPS_WARNINGS: [Mark; 4] =
+    [Mark::PreparesLiteral, Mark::PreparesComputed, Mark::Deallocates, Mark::UnlocksTables];
+
+/// A limit for queries that have none.
+const SELECT_LIMIT: &[u8] = b"sql_select_limit";
+
+/// A transaction that begins unlocks tables.
+const UNLOCKING: [&[u8]; 2] = [b"begin", b"start"];
+
+impl PooledSession {
+    pub(super) fn note_effects(&mut self, effects: &SessionEffects, text: &[u8]) {
+        let has = |mark| effects.has(mark);
+        // A one-shot setting may be used up. A text that calls nothing changes nothing unseen.
+        self.under_way.rows_may_hide |=
+            !effects.is_empty() || text.contains(&b'(') || !self.state.characteristics.is_empty();
+        self.prepared.stays =
+            looks_back(effects) || self.flavour == Flavour::MySql && reads_variables(text, effects);
+        let clears = self.clears(text, effects);
+        self.warnings.note_asking((text, effects), (clears, self.flavour), &mut self.pins);
+        // A SET may set system variables, of which some servers report no name.
+        let sets = begins_with(text, &[b"set"]);
+        self.under_way.explained = !effects.is_empty() || sets;
+        self.under_way.collates = sets && names_collation(text);
+        self.under_way.unlocks =
+            is_single(text) && (has(Mark::UnlocksTables) || begins_with(text, &UNLOCKING));
+        self.note_finding(text, effects);
+        self.audit.note_use(text, self.pins);
+        if effects.is_empty() {
+            return;
+        }
+        self.under_way.leaves_reports |= has(Mark::TrackSetting) && !self.pins.has(Pin::Tracking);
+        self.pins.take_marks(effects.marks);
+        // From here on it may be another account's.
+        if has(Mark::SessionUser) {
+            self.account.note_session_user();
+        }
+        self.audit.note_effects(text, effects, self.flavour);
+        let Self { under_way, audit, account, .. } = self;
+        under_way.changes.note(effects, text, audit.programs(), account.secrets());
+        self.doubts.role |= has(Mark::Role);
+        self.doubts.login &= !has(Mark::Role);
+        let told =
+            [Mark::LastInsertId, Mark::Call, Mark::Execute, Mark::Block].map(has).contains(&true);
+        self.doubts.insert_id |= mutants::or(Mutant::InsertIdByReplies, told, false);
+        self.under_way.reports_late |= has(Mark::SetStatement);
+        if !only_reads_variables(text) {
+            self.note_variables(effects);
+        }
+        self.note_settings(effects);
+    }
+
+    /// A statement may change the user variables that it names.
+    pub(super) fn note_variables(&mut self, effects: &SessionEffects) {
+        for name in &effects.variables {
+            self.doubts.names.insert(name.clone());
+        }
+        if effects.more_variables || self.doubts.names.len() > MOST_NAMES {
+            self.pins.add(Pin::LargeVariable);
+        }
+    }
+
+    /// Whether a statement empties the list of warnings. MariaDB keeps it where no table is used.
+    pub(super) fn clears(&self, text: &[u8], effects: &SessionEffects) -> bool {
+        if self.flavour == Flavour::MySql {
+            return true;
+        }
+        if KEEPS_WARNINGS.iter().any(|mark| effects.has(*mark)) {
+            return false;
+        }
+        // INTO of a SELECT may be one into variables.
+        let writes = begins_with(text, &[b"insert", b"replace", b"load"]);
+        // Most procedures use a table; what this one uses is not known.
+        let writes = writes || effects.has(Mark::Call);
+        let text = text.to_ascii_lowercase();
+        let has = |word: &&[u8]| memchr::memmem::find(&text, word).is_some();
+        writes || [&b"from"[..], b"update", b"table"].iter().any(has)
+    }
+
+    pub(super) fn note_variable(&mut self, name: &[u8]) {
+        // Warnings that were taken along were told in another character set.
+        if name == b"character_set_results" && self.warnings.are_taken() {
+            self.warnings.forget(&mut self.pins);
+        }
+        match VariableKind::of(name) {
+            VariableKind::Carried => {
+                let coupled = COUPLED.iter().find(|(first, _)| *first == name);
+                self.doubts.variables.extend(coupled.map(|(_, second)| Box::from(*second)));
+                if is_of_names(name) || name == b"collation_connection" {
+                    self.prepared.statements.doubt_stays();
+                    self.doubts.charsets = true;
+                    self.doubts.login = false;
+                    self.doubts.handshake = self.under_way.collates;
+                    self.doubts.collated = self.under_way.collates;
+                }
+            }
+            VariableKind::Nothing | VariableKind::Tracking => {}
+            VariableKind::OneShot => self.audit.note_one_shot(name, &mut self.pins),
+            VariableKind::Replication => self.pins.add(Pin::ReplicationVar),
+            VariableKind::Profiling => self.pins.add(Pin::Profiling),
+        }
+    }
+
+    /// Notes the system variables that a text sets; they are asked for before the session moves.
+    pub(super) fn note_settings(&mut self, effects: &SessionEffects) {
+        for name in &effects.settings {
+            self.note_variable(name);
+            let of_names = is_of_names(name) || **name == *b"collation_connection";
+            if VariableKind::of(name) == VariableKind::Carried && !of_names {
+                self.doubts.variables.insert(name.clone());
+            }
+            self.doubts.login = false;
+        }
+        if self.doubts.variables.len() > MOST_NAMES {
+            self.pins.add(Pin::LargeVariable);
+        }
+    }
+
+    /// A statement is about to run. The one after SQL_CALC_FOUND_ROWS may ask for the number in a way in which the
+    /// connection alone can answer; after that the session takes the number along.
+    fn note_finding(&mut self, text: &[u8], effects: &SessionEffects) {
+        self.pins.remove(Pin::FoundRows);
+        let alone = self.under_way.if_lost.before.is_some();
+        let limited = self.state.variable(SELECT_LIMIT).is_some();
+        let place = StatementPlace { alone, limited, flavour: self.flavour };
+        self.counts.note(text, effects, place);
+    }
+}
+
+/// Whether a SET NAMES may name a collation.
+fn names_collation(text: &[u8]) -> bool {
+    let text = text.to_ascii_lowercase();
+    [&b"names"[..], b"collate"].iter().all(|word| memchr::memmem::find(&text, word).is_some())
+}
+
+/// Whether a statement asks about the one before it, of which nothing is left when it has been prepared again.
+fn looks_back(effects: &SessionEffects) -> bool {
+    [Mark::Diagnostics, Mark::RowCount, Mark::FoundRows].iter().any(|mark| effects.has(*mark))
+}
