@@ -299,6 +299,56 @@ fn comments_and_messages_are_in_plain_english() {
     findings.check("Comments, errors, log lines and help texts are in plain English");
 }
 
+/// How a comment must not begin: its subject would be on the line above.
+const LEANING: [&str; 5] = ["the same", "it", "they", "its", "their"];
+
+/// How a passage begins that names no subject.
+fn leaning(passage: &str) -> Option<&'static str> {
+    let words = passage.trim_start_matches(|c: char| !c.is_alphabetic());
+    let goes_on = |rest: &str| rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    LEANING.into_iter().find(|start| words.strip_prefix(start).is_some_and(|rest| !goes_on(rest)))
+}
+
+#[test]
+fn comments_that_lean_on_the_line_above_are_found() {
+    let code = "/// The same, to be changed.\nfn a() {}\n/// Items of the list.\nfn b() {}\n\
+                // It is gone.\nc();\n/// One thing.\n///\n/// - Its name.\n/// The samest thing.\nd();\n";
+    let found: Vec<_> = passages(&remarks(code)).iter().filter_map(|p| leaning(p)).collect();
+    assert_eq!(found, ["the same", "it", "its"]);
+}
+
+#[test]
+fn comments_name_their_subject() {
+    let mut findings = Findings::default();
+    for path in files().into_iter().filter(|path| is_rust(path) && path != LISTS) {
+        for passage in passages(&remarks(&read(&path))) {
+            if let Some(start) = leaning(&passage) {
+                findings.add(&path, format!("a comment that begins with {start:?}: {passage:.60}"));
+            }
+        }
+    }
+    findings.check("A comment names its subject");
+}
+
+/// Words in a sentence of a comment: a longer one is two.
+const WORDS: usize = 30;
+
+#[test]
+fn sentences_of_comments_are_short() {
+    let mut findings = Findings::default();
+    for path in files().into_iter().filter(|path| is_rust(path) && path != LISTS) {
+        for passage in passages(&remarks(&read(&path))) {
+            for sentence in sentences(&passage) {
+                let words = sentence.split_whitespace().count();
+                if words > WORDS {
+                    findings.add(&path, format!("a sentence of {words} words: {sentence:.60}"));
+                }
+            }
+        }
+    }
+    findings.check("Sentences of comments are short");
+}
+
 #[test]
 fn comments_of_scripts_are_in_plain_english() {
     let mut findings = Findings::default();
