@@ -1,5 +1,5 @@
-//! What a session does with shared connections on its way from one to the next. It asks what it leaves behind, gives
-//! the connection back, gets another, and puts its state there.
+//! What a session does with shared connections on its way from one to the next. The session asks what it leaves behind,
+//! gives the connection back, gets another, and puts its state there.
 //!
 //! All of it is awaited as an [`Errand`](super::link::errand::Errand), so that the session hears its events meanwhile.
 

@@ -13,8 +13,8 @@ pub(super) struct OwnStatements {
     pub(super) named: NamedTexts,
     /// How the last text was read.
     pub(super) dialect: Dialect,
-    /// The last text means something else when it is prepared again. It asks for something of the statement before it,
-    /// or the types of variables that it reads are bound to it.
+    /// The last text means something else when it is prepared again. The text asks for something of the statement
+    /// before it, or the types of variables that it reads are bound to it.
     pub(super) stays: bool,
     /// The log has told that the session has too many of these.
     told_of_many: bool,
