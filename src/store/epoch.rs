@@ -57,7 +57,7 @@ impl EpochBasis {
 }
 
 /// Why an account that `read_only` does not stop opens no epoch.
-pub const PASSES_READ_ONLY: &str = "the store account may write on a read-only server (READ ONLY ADMIN, ALL PRIVILEGES), so a replica would not refuse it: use an account with the privileges in the README";
+pub const PASSES_READ_ONLY: &str = "the store account may write on a read-only server (READ ONLY ADMIN, ALL PRIVILEGES), so a replica would not refuse it: use an account with the privileges that `lockstead grants` prints";
 
 /// A new epoch to be opened.
 #[derive(Debug, Clone, Copy)]
