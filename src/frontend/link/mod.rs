@@ -137,8 +137,8 @@ impl Link {
             && !self.awaits_last()
     }
 
-    /// Whether the next command waits: until what a response reports of locks is settled, since it would be answered before
-    /// that; or until the server refuses, or not, a command that both sides talk freely after.
+    /// Whether the next command waits for the last response that is owed. It would be answered before locks that the response
+    /// reports are settled; or both sides talk freely after it, unless the server refuses.
     fn awaits_last(&self) -> bool {
         self.client.is_at_command() && self.owed.back().is_some_and(Pending::stops_client)
     }
