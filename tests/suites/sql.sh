@@ -58,11 +58,11 @@ sql_apart='protocol_compression_algorithms|restart|shutdown|wait_until_(dis)?con
 # counters of its session, which are the connection's.
 sql_apart_pooled='count_sessions|(show|flush)( +(local|session))? +status|session_status|query_cache'
 
-# sql_with_includes DATA FILE: what is in it, and in the files that it names.
+# sql_with_includes DATA FILE: what is in it, and in the files that it names, if it names any.
 sql_with_includes() {
   local included
   cat "$2"
-  grep -aoE '^(-- *)?source +[^ ;]+' "$2" | sed 's/.* //' | while read -r included; do
+  { grep -aoE '^(-- *)?source +[^ ;]+' "$2" || true; } | sed 's/.* //' | while read -r included; do
     cat "$1/$included" 2>/dev/null || true
   done
 }
