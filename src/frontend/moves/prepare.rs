@@ -4,10 +4,10 @@ use super::Mover;
 use crate::frontend::link::asker::Asker;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::question::Whose;
-use crate::frontend::link::reply::Reply;
 use crate::frontend::link::within::within;
 use crate::frontend::pooling::address::statement_of;
 use crate::frontend::pooling::bound::{BindingDoubt, BoundState};
+use crate::frontend::pooling::restore::is_without_schema;
 use crate::frontend::pooling::statement::Again;
 use crate::frontend::pooling::statements::Whereabouts;
 use crate::frontend::shared::context::Context;
@@ -43,11 +43,17 @@ impl Mover<'_> {
         let Again { text, bound, .. } = again;
         let today = BoundState::of(&pooled.state, BindingDoubt::default());
         let tells = today.telling_definitions(self.link.capabilities());
-        let mut before =
-            if *bound == today { Vec::new() } else { bound.setting(self.link.capabilities()) };
+        let mut before = if *bound == today {
+            Vec::new()
+        } else {
+            bound.setting(&today, self.link.capabilities())
+        };
         before.extend(tells);
-        let after =
-            if before.is_empty() { Vec::new() } else { today.setting(self.link.capabilities()) };
+        let after = if before.is_empty() {
+            Vec::new()
+        } else {
+            today.setting(&bound, self.link.capabilities())
+        };
         let nth = before.len();
         let packets = [before, vec![packet::prepare(&text)], after].concat();
         // The server may wait for a table of the statement's.
@@ -58,10 +64,14 @@ impl Mover<'_> {
         let Some((until, after)) = replies.split_at_checked(nth + 1) else {
             return Err(CloseReason::Broken("fewer answers than there were questions"));
         };
-        if after.iter().any(Reply::is_error) {
+        let mut failed =
+            packets.iter().skip(nth + 1).zip(after).filter(|(_, reply)| reply.is_error());
+        let gone = failed.clone().find(|(packet, reply)| is_without_schema(packet, reply.ending));
+        if failed.any(|(packet, reply)| !is_without_schema(packet, reply.ending)) {
             return Err(CloseReason::Broken("a session's state could not be set back"));
         }
-        let refusal = until.iter().find(|reply| reply.is_error());
+        let gone = gone.map(|(_, reply)| reply);
+        let refusal = until.iter().find(|reply| reply.is_error()).or(gone);
         let outcome = match (refusal, prepared) {
             (None, Some(statement)) => Ok(statement),
             (Some(refusal), prepared) => {
@@ -77,6 +87,11 @@ impl Mover<'_> {
         };
         if let Some(pooled) = self.pooled_mut() {
             pooled.counts.note_move();
+        }
+        if gone.is_some() {
+            self.leave_another_schema().await?;
+        }
+        if let Some(pooled) = self.pooled_mut() {
             pooled.note_brought(id, outcome);
         }
         Ok(())
@@ -90,6 +105,19 @@ impl Mover<'_> {
             self.leave().await?;
             // Without one the command meets the end of the session, which it would have met anyhow.
             self.arrive(context).await?;
+        }
+        Ok(())
+    }
+
+    /// The connection has the schema of a statement, and the session's own is gone: names without one would be found there.
+    async fn leave_another_schema(&mut self) -> Result<(), CloseReason> {
+        self.link.server_mut().note_schema();
+        if let Some(pooled) = self.pooled_mut() {
+            pooled.state.schema_gone = true;
+        }
+        self.leave().await?;
+        if self.link.server().is_there() {
+            return Err(CloseReason::Broken("a session's default schema is gone"));
         }
         Ok(())
     }

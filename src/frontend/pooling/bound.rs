@@ -102,8 +102,9 @@ impl BoundState {
         Some(packet::query(&[b"SET character_set_client=", other].concat(), capabilities))
     }
 
-    /// The packets, each answered by OK, that make it the state of a connection on which it may be another.
-    pub(crate) fn setting(&self, capabilities: Capabilities) -> Vec<Vec<u8>> {
+    /// The packets, each answered by OK, that give this state to a connection on which it is `other`. A schema that both
+    /// have is left alone, since it may be gone.
+    pub(crate) fn setting(&self, other: &Self, capabilities: Capabilities) -> Vec<Vec<u8>> {
         let query = |text: &[u8]| packet::query(text, capabilities);
         let mut text = b"SET SESSION ".to_vec();
         let mut put = |name: &[u8], value: &Setting| {
@@ -131,8 +132,8 @@ impl BoundState {
             }
         }
         let mut packets = Vec::new();
-        if let Some(name) = &self.schema {
-            // The schema's name is known in this character set.
+        if let Some(name) = self.schema.as_ref().filter(|_| self.schema != other.schema) {
+            // Its name is known in this character set.
             packets.extend((!is_plain(name)).then(|| query(SPEAK)));
             packets.push(packet::command(&[&[Command::INIT_DB.0], name]));
         }
@@ -169,7 +170,14 @@ mod tests {
     fn all_that_is_bound_is_set() {
         let mut state = SessionState::default();
         let text = |bound: &BoundState| {
-            let packets = bound.setting(Capabilities(0));
+            let other = BoundState::of(&SessionState::default(), BindingDoubt::default());
+            let packets = bound.setting(&other, Capabilities(0));
+            let there = bound.setting(bound, Capabilities(0));
+            assert_eq!(there, packets[packets.len() - there.len()..], "the schema is left alone");
+            let names = packets.iter().any(|p| p[4] == Command::INIT_DB.0);
+            assert!(
+                there.iter().all(|p| p[4] != Command::INIT_DB.0) && names == bound.has_schema()
+            );
             packets
                 .iter()
                 .map(|p| String::from_utf8_lossy(&p[5..]).into_owned())

@@ -12,6 +12,7 @@ on_both! {
     sessions_share_a_connection_with_their_prepared_statements
     a_statement_keeps_the_schema_and_the_modes_that_it_was_prepared_in
     a_statement_that_cannot_be_prepared_again_gives_the_server_s_error
+    a_statement_of_another_schema_is_refused_once_the_session_s_own_is_gone
     types_are_bound_again_on_another_connection
     changes_by_an_execution_are_taken_along
     prepared_lock_calls_follow_their_session
@@ -147,6 +148,33 @@ fn a_statement_that_cannot_be_prepared_again_gives_the_server_s_error(server: &S
     other.run("CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(20))");
     other.run("INSERT INTO t VALUES (1, 'again')");
     assert_eq!(said(&mut session, ids[0], vec![Param::Long(1)]), "again");
+}
+
+/// The connection on which it is prepared again could not be led back.
+fn a_statement_of_another_schema_is_refused_once_the_session_s_own_is_gone(server: &Server) {
+    let ground = ground(server);
+    let own = Database::create(ground.server());
+    let mut root = ground.server().root();
+    root.run(&format!("GRANT ALL ON {}.* TO {}", own.name, ground.tenant.name));
+    let home = &ground.tenant.database;
+    root.run(&format!("INSERT INTO {} VALUES (1, 'one')", home.table("t")));
+    let (mut session, mut other) = (ground.session(), ground.session());
+    ground.until_none_is_surplus();
+    let id = prepare(&mut session, "SELECT v FROM t");
+    session.run(&format!("USE {}", own.name));
+    session.run("SET @x = 5");
+    other.run("DO 1");
+    root.run(&format!("DROP DATABASE {}", own.name));
+    for _ in 0..2 {
+        assert_eq!(said(&mut session, id, vec![]), "ERR 1049/42000");
+        // Nor is it left in the statement's schema.
+        assert!(session.client.query(b"SELECT v FROM t").error().is_some());
+        assert_eq!(session.value("SELECT @x").as_deref(), Some("5"));
+        other.run("DO 1");
+    }
+    root.run(&format!("CREATE DATABASE {}", own.name));
+    assert_eq!(said(&mut session, id, vec![]), "one");
+    assert_eq!(session.value("SELECT DATABASE()").as_deref(), Some(&*own.name));
 }
 
 fn types_are_bound_again_on_another_connection(server: &Server) {
