@@ -11,9 +11,9 @@ use crate::proxy::{Proxy, fresh_schema};
 use crate::script::{Flavour, Server};
 use crate::wire::wrap::Wrap;
 
-const SHUFFLE: [&str; 5] = ["--pooling", "transaction", "--pool-size", "100", "--test-shuffle"];
-const SHUFFLE_BY_DELTA: [&str; 7] =
-    ["--pooling", "transaction", "--pool-size", "100", "--test-shuffle", "--handover", "delta"];
+/// A client that a busy machine holds up is not taken for one that will not ask for its warnings.
+const SHUFFLE: [&str; 7] =
+    ["--pooling", "transaction", "--pool-size", "100", "--idle-keep", "1m", "--test-shuffle"];
 
 /// What is around the connections of both sides, and what the proxy is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,21 +81,21 @@ impl Pass {
         Wrap { tls, zlib, zstd: false }
     }
 
-    fn settings(self) -> &'static [&'static str] {
+    fn settings(self) -> Vec<&'static str> {
         match self {
-            Self::Plain | Self::OverZlib | Self::OverTls => &[],
-            Self::OverBoth => &["--backend-compression", "zlib"],
-            Self::Observed => &["--mode", "observe"],
-            Self::Coexist => &["--mode", "coexist"],
-            Self::Shuffled => &SHUFFLE,
-            Self::Delta => &SHUFFLE_BY_DELTA,
+            Self::Plain | Self::OverZlib | Self::OverTls => Vec::new(),
+            Self::OverBoth => vec!["--backend-compression", "zlib"],
+            Self::Observed => vec!["--mode", "observe"],
+            Self::Coexist => vec!["--mode", "coexist"],
+            Self::Shuffled => SHUFFLE.to_vec(),
+            Self::Delta => [&SHUFFLE[..], &["--handover", "delta"]].concat(),
         }
     }
 
     /// Those of its proxies.
     pub(crate) fn arguments(self) -> Vec<&'static str> {
         // Many scripts at once, some with packets that keep a worker busy.
-        [&["--workers", "4"], self.settings()].concat()
+        [vec!["--workers", "4"], self.settings()].concat()
     }
 
     /// What a server of the pass's own must be started with, if it needs one: stored programs of other tests keep

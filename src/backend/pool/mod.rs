@@ -142,10 +142,9 @@ impl Pool {
                 self.0.show(&pool);
                 return PoolTurn::Now(Lent::Open(Box::new(backend)));
             }
-            if room {
-                pool.begin(key.user.bytes());
-                self.0.show(&pool);
-                return PoolTurn::Now(Lent::New(self.permit(key)));
+            // Those that nobody has make room, whatever they are. Nobody waits for that.
+            if pool.open < self.0.limits.size + pool.free.len() {
+                return PoolTurn::Now(Lent::New(self.permit_on_top(pool, key)));
             }
         }
         let (to, turn) = oneshot::channel();

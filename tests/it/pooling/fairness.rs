@@ -14,6 +14,7 @@ on_both! {
     commands_on_their_way_keep_no_connection_from_others
     an_account_without_a_connection_gets_one_whatever_others_keep
     a_reset_right_after_a_login_is_answered
+    connections_that_nobody_uses_make_room_without_a_wait
 }
 
 /// Statements of the one that must not starve.
@@ -152,4 +153,25 @@ fn a_reset_right_after_a_login_is_answered(server: &Server) {
     for session in &mut sessions {
         asks(session, 7);
     }
+}
+
+/// While somebody waits, others take their warnings along, and GET DIAGNOSTICS finds none.
+fn connections_that_nobody_uses_make_room_without_a_wait(server: &Server) {
+    let ground = Ground::new(server, 3, &[]);
+    let another = another(&ground);
+    let mut sessions = [&another.account, &ground.tenant.account]
+        .map(|account| [(); 3].map(|()| Session::of(ground.proxy.port, account)));
+    let waits = || ground.proxy.metric("lockstead_pool_waits_total");
+    let mut before = 0.0;
+    // The first account fills the pool, and then the other one.
+    for of_account in &mut sessions {
+        ground.until_all_have_left();
+        before = waits();
+        for text in ["START TRANSACTION", "COMMIT"] {
+            for session in of_account.iter_mut() {
+                session.run(text);
+            }
+        }
+    }
+    assert_eq!(waits().to_string(), before.to_string());
 }
