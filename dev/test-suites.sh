@@ -15,7 +15,8 @@
 # those that may. Exits with 1 for any other; and for what would be alike without having
 # been tested: a program, a server or the proxy that is not there, or most cases of a run
 # failing on both sides. LOCKSTEAD_BIN is a proxy that is built already, SUITES_OUT a
-# folder for the outputs, SUITES_TRIES how often a case is run, SUITES_MEMORY how many
+# folder for the outputs, SUITES_TRIES how often a case is run, SUITES_SECONDS how long a
+# file of the suite sql may take (60; a busy machine needs more), SUITES_MEMORY how many
 # MiB a process may have: servers beyond it are started again, the proxy must not reach it.
 set -euo pipefail
 # shellcheck source=dev/common.sh

@@ -122,7 +122,7 @@ sql_run() {
     MASTER_MYPORT="${port[$4]}" MASTER_MYSOCK="$vardir/none" DEFAULT_MASTER_PORT=3306 \
     MYSQL="$client $at" MYSQL_DUMP="$cache/bin/$1${1/mysql/}dump $at" MYSQL_CHARSETSDIR="$vardir/none" \
     MYSQL_TEST="$program $at" \
-    timeout --kill-after=5 60 "$program" --no-defaults --host=127.0.0.1 --port="${port[$4]}" --user=root \
+    timeout --kill-after=5 "${SUITES_SECONDS:-60}" "$program" --no-defaults --host=127.0.0.1 --port="${port[$4]}" --user=root \
     --database=test --basedir="$PWD/" --tmpdir="$vardir/tmp" --logdir="$vardir/log" "${options[@]}" \
     --test-file="$files/$3.test" || status=$?
   [ "$status" -ne 62 ] || status=77 # a file that wants something else
