@@ -24,13 +24,12 @@ const FRONTEND: [&str; 14] = [
 
 /// The files of the frontend that have a loop which waits for several things, beside its tests. Any other waits by an
 /// errand, so that no session is deaf.
-const LOOPS: [&str; 9] = [
-    "coexist/claim.rs",
+const LOOPS: [&str; 8] = [
     "link/asker.rs",
     "locks/attend.rs",
     "locks/call_context.rs",
     "locks/operations.rs",
-    "locks/wait.rs",
+    "locks/pending_claim.rs",
     "session/close.rs",
     "session/lost.rs",
     "session/turn.rs",

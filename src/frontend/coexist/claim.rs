@@ -3,28 +3,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use tokio::time::Instant;
 
 use crate::config::OnStoreError;
-use crate::engine::handle::{Acquired, Ticket};
+use crate::engine::handle::Acquired;
 use crate::engine::shared::lease::Lease;
 use crate::frontend::link::close_reason::CloseReason;
-use crate::frontend::link::wait::{Interest, LinkEvent};
 use crate::frontend::locks::call_context::CallContext;
 use crate::frontend::locks::operations::{check_server, over_limit};
-use crate::frontend::locks::server::Task;
-use crate::frontend::locks::wait::at;
+use crate::frontend::locks::pending_claim::{ClaimTurn, PendingClaim};
 use crate::lock::name::Name;
 use crate::lock::timeout::Timeout;
-use crate::protocol::packet;
 use crate::protocol::reply::ErrorReply;
 
 /// How long the store may take before the client learns of it.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a claim may take in any case. Only a session at a proxy in mode durable makes it take so long.
 pub(super) const LEAST: Duration = Duration::from_secs(1);
-/// The server counts a waiting client as idle, so it hears from the session this often.
-const SIGN_OF_LIFE: Duration = Duration::from_millis(500);
 
 /// How the row of a lock that the server granted has fared.
 #[derive(Debug)]
@@ -77,6 +72,17 @@ impl Limit {
         };
         Self { once, until, began }
     }
+
+    /// When the engine is asked to give up.
+    fn end(self, cx: &CallContext<'_>) -> Option<Instant> {
+        // A startup wait may be over soon; the grace of a failover is not.
+        match cx.context.engine.lease_handle().reign().grace_left() {
+            Some(_) if self.once => Some(Instant::now() + LEAST),
+            // No session has it by its row alone: only the store can make it wait.
+            _ if stands_by(cx) => Some(Instant::now() + LEAST),
+            _ => self.until,
+        }
+    }
 }
 
 /// Claims the row of a lock that the server granted.
@@ -99,8 +105,11 @@ pub(super) async fn claim(
         return Ok(Row::Failed(why));
     }
     let owner = Arc::clone(cx.identity.owner());
-    let mut ticket = cx.locks.claim(name, owner, limit.once, limit.began);
-    let acquired = match until_claimed(cx, &mut ticket, limit).await {
+    let ticket = cx.locks.claim(name, owner, limit.once, limit.began);
+    let mut claim = PendingClaim::new(ticket, limit.end(cx));
+    let acquired = until_claimed(cx, &mut claim, limit).await;
+    let ticket = claim.into_ticket();
+    let acquired = match acquired {
         Ok(acquired) => acquired,
         Err(end) => {
             // The session ends, and the server's lock with it.
@@ -125,49 +134,24 @@ pub(super) async fn claim(
 
 async fn until_claimed(
     cx: &mut CallContext<'_>,
-    ticket: &mut Ticket,
+    claim: &mut PendingClaim,
     limit: Limit,
 ) -> Result<Acquired, CloseReason> {
-    let mut signs = interval_at(Instant::now() + SIGN_OF_LIFE, SIGN_OF_LIFE);
-    signs.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let lease = cx.context.engine.lease_handle();
-    // A startup wait may be over soon; the grace of a failover is not.
-    let until = match lease.reign().grace_left() {
-        Some(_) if limit.once => Some(Instant::now() + LEAST),
-        // No session has it by its row alone: only the store can make it wait.
-        _ if stands_by(cx) => Some(Instant::now() + LEAST),
-        _ => limit.until,
-    };
-    let mut late = false;
+    // Ends with the engine's decision, by the limit, or with the session.
     loop {
-        tokio::select! {
-            biased;
-            outcome = &mut ticket.outcome => {
-                let ended = || Acquired::Failed("the lock engine has ended".to_owned());
-                return Ok(match outcome.unwrap_or_else(|_| ended()) {
-                    // The store has not said who holds the row. While nothing is granted it was not asked, and the lock counts as held.
-                    Acquired::NotFree if late && (limit.once || stands_by(cx)) && !withheld(&lease) => {
-                        Acquired::Failed("no answer from the lock store".to_owned())
-                    }
-                    outcome => outcome,
-                });
+        match claim.next(cx, std::future::pending::<()>(), false).await? {
+            // The store has not said who holds the row. While nothing is granted it was not asked, and the lock counts as held.
+            ClaimTurn::Decided(Acquired::NotFree)
+                if claim.is_late()
+                    && (limit.once || stands_by(cx))
+                    && !withheld(&cx.context.engine.lease_handle()) =>
+            {
+                return Ok(Acquired::Failed("no answer from the lock store".to_owned()));
             }
-            () = at(until), if !late => {
-                cx.locks.cancel(ticket);
-                late = true;
-            }
-            event = cx.locks.next_event() => {
-                cx.hear(event)?;
-                if cx.locks.is_draining() {
-                    return Err(CloseReason::Drained);
-                }
-            }
-            event = cx.server.next(Interest::Ahead) => hear(cx, event?)?,
-            _ = signs.tick() => {
-                if cx.server.owed().is_nothing() {
-                    cx.server.send_hidden(&packet::ping())?;
-                }
-            }
+            ClaimTurn::Decided(outcome) => return Ok(outcome),
+            ClaimTurn::Server => cx.server.hear_server()?,
+            // The server has granted the lock: its answer is held back for the row, not for the lock.
+            ClaimTurn::Interrupted | ClaimTurn::Step(()) => {}
         }
     }
 }
@@ -175,31 +159,4 @@ async fn until_claimed(
 /// Whether nothing is granted, for a time: a session elsewhere may have the lock.
 fn withheld(lease: &Lease) -> bool {
     lease.withholds_grants() || lease.reign().grace_left().is_some()
-}
-
-/// Waits for what is asked, and attends to both legs meanwhile.
-pub(super) async fn attend<T>(
-    cx: &mut CallContext<'_>,
-    mut asked: Task<'static, T>,
-) -> Result<T, CloseReason> {
-    loop {
-        tokio::select! {
-            biased;
-            answer = &mut asked => return Ok(answer),
-            event = cx.locks.next_event() => cx.hear(event)?,
-            event = cx.server.next(Interest::Ahead) => hear(cx, event?)?,
-        }
-    }
-}
-
-fn hear(cx: &mut CallContext<'_>, event: LinkEvent) -> Result<(), CloseReason> {
-    match event {
-        LinkEvent::Server => cx.server.hear_server(),
-        LinkEvent::Client => {
-            cx.server.read_ahead()?;
-            cx.locks.client_is_there();
-            Ok(())
-        }
-        LinkEvent::Settled | LinkEvent::Stalled => Ok(()),
-    }
 }

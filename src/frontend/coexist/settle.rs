@@ -9,11 +9,12 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::answer::{error_instead, held_by, says_one, with_zero};
-use super::claim::{LEAST, Limit, PATIENCE, Row, attend, claim, count, stands_by};
+use super::claim::{LEAST, Limit, PATIENCE, Row, claim, count, stands_by};
 use super::native_only::note_native_only;
 use crate::engine::handle::Look;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::call_context::CallContext;
+use crate::frontend::locks::pending_claim::answer_of;
 use crate::frontend::observe::held_back::HeldBack;
 use crate::frontend::observe::pending_row_update::PendingRowUpdate;
 use crate::frontend::observe::row_update::{RowUpdate, UnknownLocks};
@@ -57,7 +58,7 @@ pub(crate) async fn settle_rows(
     }
     if let RowUpdate::Look(function, name) = need {
         let look = cx.locks.look(name.key);
-        let out = match attend(cx, look).await? {
+        let out = match answer_of(cx, look).await? {
             Look::Used(conn) if whole => held_by(&bytes, function, conn),
             // The rows are not asked again: the server's answer is true of the server.
             Look::Used(_) | Look::Free | Look::Failed(_) => bytes,
@@ -181,10 +182,10 @@ async fn read(
     let asked: Vec<Name> = asked.into_iter().chain(of_ledger).chain(without_row).collect();
     let locks = loop {
         let names = cx.locks.native_locks(asked.clone());
-        match attend(cx, names).await? {
+        match answer_of(cx, names).await? {
             Ok(locks) => break locks,
             Err(_) if answer == AnswerEnd::HeldBack && Instant::now() < until => {
-                attend(cx, Box::pin(tokio::time::sleep(AGAIN))).await?;
+                answer_of(cx, Box::pin(tokio::time::sleep(AGAIN))).await?;
             }
             Err(why) => {
                 cx.context.metrics.native_reads_failed.inc();

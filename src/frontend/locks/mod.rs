@@ -10,6 +10,7 @@ pub(super) mod ended_wait;
 pub(super) mod fakes;
 pub(super) mod operations;
 pub(super) mod owner;
+pub(super) mod pending_claim;
 pub(super) mod reading;
 pub(super) mod reply;
 pub(super) mod server;

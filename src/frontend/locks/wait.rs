@@ -3,29 +3,26 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
+use tokio::time::Instant;
 
 use super::attend::attend;
 use super::call_context::CallContext;
+use super::pending_claim::{ClaimTurn, PendingClaim};
 use super::visible_wait::{
     GateStep, VisibleWait, WaitStatement, Waited, hear_gate, leave_gate, wait_at,
 };
-use crate::engine::handle::{Acquired, SessionEvent, Ticket};
+use crate::engine::handle::Acquired;
 use crate::frontend::link::close_reason::CloseReason;
-use crate::frontend::link::wait::{Interest, LinkEvent};
 use crate::frontend::moves::checkout::Checkout;
 use crate::frontend::shared::waits::{LockWait, WaitCertainty};
 use crate::lock::codes;
 use crate::lock::name::{Key, Name};
 use crate::lock::timeout::Timeout;
-use crate::protocol::packet;
 use crate::protocol::status::Status;
 use crate::types::Flavour;
 
 /// How long the store may take over one attempt before the caller learns of it.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The server counts a waiting client as idle, so it hears from the session this often.
-const SIGN_OF_LIFE: Duration = Duration::from_millis(500);
 
 /// Takes a lock that this session does not hold yet.
 ///
@@ -63,9 +60,11 @@ async fn wait_and_come_back(
         certainty: WaitCertainty::Waits,
         measured: !once,
     });
-    let mut ticket = cx.locks.acquire(name, Arc::clone(cx.identity.owner()), once);
+    let ticket = cx.locks.acquire(name, Arc::clone(cx.identity.owner()), once);
+    let mut claim = PendingClaim::new(ticket, until);
     let mut wait = VisibleWait::new(statement, tag, pure, once, until);
-    let result = until_decided(cx, &mut ticket, until, &mut wait).await;
+    let result = until_decided(cx, &mut claim, &mut wait).await;
+    let ticket = claim.into_ticket();
     if result.is_ok() {
         let refusal = match come_back(cx).await {
             Ok(refusal) => refusal,
@@ -167,55 +166,25 @@ fn take_decision(
 
 async fn until_decided(
     cx: &mut CallContext<'_>,
-    ticket: &mut Ticket,
-    until: Option<Instant>,
+    claim: &mut PendingClaim,
     wait: &mut VisibleWait<'_>,
 ) -> Result<Waited, CloseReason> {
-    let ended = || Acquired::Failed("the lock engine has ended".to_owned());
-    // An uncontended lock is here before any of the rest matters.
-    let mut signs = interval_at(Instant::now() + SIGN_OF_LIFE, SIGN_OF_LIFE);
-    signs.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut cancelled = false;
+    // Ends with the engine's decision, by the timeout, by the server's word at the gate, or with the session.
     loop {
-        tokio::select! {
-            biased;
-            outcome = &mut ticket.outcome => {
-                return Ok(Waited::Decided(outcome.unwrap_or_else(|_| ended()), None));
-            }
-            () = at(until), if !cancelled => {
-                cx.locks.cancel(ticket);
-                cancelled = true;
-            }
-            event = cx.locks.next_event() => {
-                cx.hear(event)?;
-                if event == SessionEvent::Interrupt && !wait.is_shown() {
-                    return Ok(interrupted(cx));
-                }
-                // Waiting is no statement to be finished.
-                if cx.locks.is_draining() {
-                    return Err(CloseReason::Drained);
-                }
-            }
-            event = cx.server.next(Interest::Ahead) => match event? {
-                LinkEvent::Server => if let Some(end) = hear_server(cx, wait).await? {
+        let shown = wait.is_shown();
+        match claim.next(cx, wait.next_step(), shown).await? {
+            ClaimTurn::Decided(outcome) => return Ok(Waited::Decided(outcome, None)),
+            ClaimTurn::Interrupted if !shown => return Ok(interrupted(cx)),
+            // The server interrupts it.
+            ClaimTurn::Interrupted => {}
+            ClaimTurn::Server => {
+                if let Some(end) = hear_server(cx, wait).await? {
                     return Ok(end);
-                },
-                LinkEvent::Client => {
-                    cx.server.read_ahead()?;
-                    cx.locks.client_is_there();
-                }
-                LinkEvent::Settled | LinkEvent::Stalled => {}
-            },
-            step = wait.next_step() => match step {
-                GateStep::Due => become_visible(cx, wait).await?,
-                GateStep::Closed(Some(gate)) => wait_at(cx, gate, wait).await?,
-                GateStep::Closed(None) => cx.context.metrics.gate_failures.inc(),
-            },
-            _ = signs.tick(), if !wait.is_shown() => {
-                if cx.server.owed().is_nothing() && cx.server.known_since().is_some() {
-                    cx.server.send_hidden(&packet::ping())?;
                 }
             }
+            ClaimTurn::Step(GateStep::Due) => become_visible(cx, wait).await?,
+            ClaimTurn::Step(GateStep::Closed(Some(gate))) => wait_at(cx, gate, wait).await?,
+            ClaimTurn::Step(GateStep::Closed(None)) => cx.context.metrics.gate_failures.inc(),
         }
     }
 }
@@ -257,19 +226,13 @@ async fn hear_server(
     }
 }
 
-/// Waits until then; for ever without a time.
-pub(crate) async fn at(instant: Option<Instant>) {
-    match instant {
-        Some(instant) => sleep_until(instant).await,
-        None => std::future::pending().await,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::bare_call::CallInPacket;
     use super::super::fakes::{Stage, run};
     use super::*;
+    use crate::engine::handle::SessionEvent;
+    use crate::frontend::link::wait::LinkEvent;
     use crate::lock::name::plain;
     use crate::sql::classify::{Statement, classify};
 
