@@ -25,6 +25,7 @@ mod logins_compared;
 mod losses;
 mod named;
 mod registrations;
+mod remains;
 mod shown;
 mod statements;
 mod statements_compared;

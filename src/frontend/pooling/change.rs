@@ -33,7 +33,7 @@ pub(super) struct Change<'a> {
 
 impl<'a> Change<'a> {
     /// From what a reset leaves of a session's state, or from a connection that no session had. A reset keeps the
-    /// schema, the roles, and the right to several statements.
+    /// roles and the right to several statements; also the schema, but not its character set.
     pub(super) fn after_reset(left: Option<&SessionState>, to: &'a SessionState) -> Self {
         let of_names = |name: &[u8]| is_of_names(name);
         let values = |(name, value): (&'a [u8], &'a [u8])| (name, Some(value));
@@ -50,7 +50,7 @@ impl<'a> Change<'a> {
                 || to.variables().any(|(name, _)| is_of_names(name)),
             variables: to.variables().filter(|(name, _)| !of_names(name)).map(values).collect(),
             last_insert_id: to.last_insert_id != 0,
-            schema: to.schema.is_some() && !kept(|left, to| left.schema == to.schema),
+            schema: to.schema.is_some(),
             user_variables: user_variables(to).collect(),
             characteristics: !to.characteristics.is_empty(),
         }
@@ -62,6 +62,7 @@ impl<'a> Change<'a> {
         if !left.characteristics.is_empty()
             || left.user_variables.keys().any(lost)
             || left.role.is_some() && to.role.is_none()
+            || is_wide(left)
         {
             return None;
         }
@@ -144,8 +145,7 @@ impl<'a> Change<'a> {
             settings.extend(charsets(to));
         }
         settings.extend(self.variables.iter().map(|(name, value)| {
-            let value = value.map_or_else(|| b"DEFAULT".to_vec(), |value| literal(name, value));
-            set(name, &value)
+            set(name, &value.map_or_else(|| default(name), |value| literal(name, value)))
         }));
         if self.last_insert_id {
             settings.push(set(b"last_insert_id", to.last_insert_id.to_string().as_bytes()));
@@ -157,6 +157,17 @@ impl<'a> Change<'a> {
         );
         settings
     }
+}
+
+/// MySQL takes DEFAULT for the opposite of these variables' default.
+const DEFAULT_IS_OFF: [&[u8]; 2] = [b"foreign_key_checks", b"unique_checks"];
+
+/// What a variable has after a login.
+fn default(name: &[u8]) -> Vec<u8> {
+    if DEFAULT_IS_OFF.contains(&name) {
+        return [b"@@global.", name].concat();
+    }
+    b"DEFAULT".to_vec()
 }
 
 /// A variable, and its value; `None`: the server's default.
@@ -173,6 +184,13 @@ fn in_order<'a>(mut variables: Vec<Assignment<'a>>, to: &'a SessionState) -> Vec
         }
     }
     variables
+}
+
+/// Whether servers take literals for text of two or four bytes a character. They know no value of
+/// `lc_time_names` then.
+fn is_wide(state: &SessionState) -> bool {
+    let wide: [&[u8]; 3] = [b"ucs2", b"utf16", b"utf32"];
+    state.collation.as_ref().is_some_and(|name| wide.iter().any(|begin| name.starts_with(begin)))
 }
 
 /// Has the server read names in utf8mb4.

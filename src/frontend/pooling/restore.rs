@@ -101,7 +101,7 @@ pub(crate) fn activating_role(
 /// What another session might leave on a connection, for tests.
 const STRANGERS: [&str; 5] = [
     "SET NAMES latin1 COLLATE latin1_bin",
-    "SET sql_mode='ANSI',time_zone='+09:00',sql_select_limit=3,last_insert_id=77",
+    "SET sql_mode='ANSI',time_zone='+09:00',sql_select_limit=3,foreign_key_checks=0,unique_checks=0,last_insert_id=77",
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
     "SET autocommit=0",
     "SET ROLE NONE",
@@ -202,11 +202,11 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_keeps_schema_and_roles() {
+    fn a_reset_keeps_roles_and_not_the_character_set_of_the_schema() {
         let settings = restoration(&full(), &Left::Unknown, Handover::Reset).1[4].clone();
         for (alone, handover) in [(true, Handover::Reset), (false, Handover::Delta)] {
             let said = restoration(&full(), &left(&full(), alone), handover);
-            assert_eq!(said, ("reset", vec![String::new(), settings.clone()]));
+            assert_eq!(said, ("reset", vec![String::new(), "db".to_owned(), settings.clone()]));
         }
     }
 
@@ -230,6 +230,16 @@ mod tests {
         let said = restoration(&full(), &left(&other, true), Handover::Delta);
         let settings = "SET SESSION sql_mode='ANSI_QUOTES',SESSION autocommit=DEFAULT,SESSION last_insert_id=7,@`a``b`=5";
         assert_eq!(said, ("delta", vec!["db".to_owned(), settings.to_owned()]));
+        // DEFAULT would be the opposite on MySQL.
+        let mut unchecked = full();
+        unchecked.set(b"foreign_key_checks", b"OFF");
+        let said = restoration(&full(), &left(&unchecked, true), Handover::Delta);
+        let back = "SET SESSION foreign_key_checks=@@global.foreign_key_checks";
+        assert_eq!(said, ("delta", vec![back.to_owned()]));
+        // Its literals are texts of two bytes a character.
+        let mut wide = full();
+        wide.collation = Some((*b"utf16_bin").into());
+        assert_eq!(restoration(&full(), &left(&wide, true), Handover::Delta).0, "reset");
         // Nothing takes a user variable away, or a setting for the next transaction.
         let said = restoration(&other, &left(&full(), true), Handover::Delta);
         assert_eq!(said.0, "reset");

@@ -1,0 +1,87 @@
+//! What a session leaves on its connection changes nothing for the next one, which gets what differs.
+
+use super::ground::Ground;
+use crate::script::Server;
+use crate::session::Session;
+use crate::stage::{Database, on_both};
+
+on_both! {
+    variables_of_a_session_are_as_after_a_login_for_the_next
+    a_session_in_a_wide_collation_changes_no_texts_of_the_next
+    a_schema_has_its_character_set_after_a_move
+}
+
+/// Two sessions of one account over one connection.
+fn two(server: &Server) -> (Ground, [Session; 2]) {
+    let ground = Ground::new(server, 1, &["--handover", "delta"]);
+    let sessions = [ground.session(), ground.session()];
+    ground.until_none_is_surplus();
+    (ground, sessions)
+}
+
+/// MySQL takes DEFAULT for the opposite of these variables' default.
+fn variables_of_a_session_are_as_after_a_login_for_the_next(server: &Server) {
+    let (ground, [mut one, mut other]) = two(server);
+    let asked = "SELECT @@foreign_key_checks, @@unique_checks, @@sql_safe_updates, @@sql_notes, @@autocommit";
+    let values = |session: &mut Session| {
+        let row = format!("SELECT CONCAT_WS(' ', {})", asked.trim_start_matches("SELECT "));
+        session.value(&row).expect("a row")
+    };
+    let login = values(&mut other);
+    for variables in [
+        "foreign_key_checks",
+        "unique_checks",
+        "sql_notes",
+        "foreign_key_checks = 0, unique_checks",
+    ] {
+        one.run(&format!("SET {variables} = 0"));
+        assert_eq!(values(&mut other), login, "{variables}");
+        one.run(&format!("SET {variables} = 1"));
+        assert_eq!(values(&mut other), login, "{variables}");
+    }
+    one.run("SET foreign_key_checks = 0");
+    other.run("DO 1");
+    assert_eq!(one.value("SELECT @@foreign_key_checks").as_deref(), Some("0"));
+    let moved = ground.proxy.metric("lockstead_pool_moves_total{sent=\"delta\"}");
+    assert!(moved > 10.0, "{moved}");
+}
+
+/// Servers know no language by a text in one.
+fn a_session_in_a_wide_collation_changes_no_texts_of_the_next(server: &Server) {
+    let (_ground, [mut one, mut other]) = two(server);
+    other.run(
+        "SET lc_time_names = 'de_AT', time_zone = '+05:00', sql_mode = 'ANSI_QUOTES', @a = 'text'",
+    );
+    for collation in ["utf16_bin", "ucs2_general_ci", "utf32_bin", "utf8mb4_bin"] {
+        one.run(&format!("SET collation_connection = {collation}"));
+        let row =
+            other.value("SELECT CONCAT_WS(' ', @@lc_time_names, @@time_zone, @@sql_mode, @a)");
+        assert_eq!(row.as_deref(), Some("de_AT +05:00 ANSI_QUOTES text"), "{collation}");
+    }
+}
+
+/// A reset leaves the schema selected, and not the variables that go with it.
+fn a_schema_has_its_character_set_after_a_move(server: &Server) {
+    let (ground, [mut one, mut other]) = two(server);
+    let schema = Database::create(ground.server());
+    let mut root = ground.server().root();
+    root.run(&format!("ALTER DATABASE {} CHARACTER SET cp1250", schema.name));
+    root.run(&format!("GRANT ALL ON {}.* TO {}", schema.name, ground.tenant.name));
+    for session in [&mut one, &mut other] {
+        session.run(&format!("USE {}", schema.name));
+    }
+    for leaving in ["DO 1", "SET @only_here = 1", "SET sql_mode = ''"] {
+        other.run(leaving);
+        assert_eq!(
+            one.value("SELECT @@character_set_database").as_deref(),
+            Some("cp1250"),
+            "{leaving}"
+        );
+        other.client.prepare(b"SELECT 1");
+        assert_eq!(
+            one.value("SELECT @@collation_database").as_deref(),
+            Some("cp1250_general_ci"),
+            "{leaving}"
+        );
+    }
+}
