@@ -12,10 +12,6 @@ use crate::sql::find::first_word::begins_with;
 use crate::sql::session::effects::{Mark, SessionEffects};
 use crate::types::Flavour;
 
-/// What uses no table on MariaDB, though its text has such words.
-const KEEPS_WARNINGS: [Mark; 4] =
-    [Mark::PreparesLiteral, Mark::PreparesComputed, Mark::Deallocates, Mark::UnlocksTables];
-
 /// A limit for queries that have none.
 const SELECT_LIMIT: &[u8] = b"sql_select_limit";
 
@@ -30,8 +26,7 @@ impl PooledSession {
             !effects.is_empty() || text.contains(&b'(') || !self.state.characteristics.is_empty();
         self.prepared.stays =
             looks_back(effects) || self.flavour == Flavour::MySql && reads_variables(text, effects);
-        let clears = self.clears(text, effects);
-        self.warnings.note_asking((text, effects), (clears, self.flavour), &mut self.pins);
+        self.warnings.note_asking((text, effects), self.flavour, &mut self.pins);
         // A SET may set system variables, of which some servers report no name.
         let sets = begins_with(text, &[b"set"]);
         self.under_way.explained = !effects.is_empty() || sets;
@@ -72,23 +67,6 @@ impl PooledSession {
         if effects.more_variables || self.doubts.names.len() > MOST_NAMES {
             self.pins.add(Pin::LargeVariable);
         }
-    }
-
-    /// Whether a statement empties the list of warnings. MariaDB keeps it where no table is used.
-    pub(super) fn clears(&self, text: &[u8], effects: &SessionEffects) -> bool {
-        if self.flavour == Flavour::MySql {
-            return true;
-        }
-        if KEEPS_WARNINGS.iter().any(|mark| effects.has(*mark)) {
-            return false;
-        }
-        // INTO of a SELECT may be one into variables.
-        let writes = begins_with(text, &[b"insert", b"replace", b"load"]);
-        // Most procedures use a table; what this one uses is not known.
-        let writes = writes || effects.has(Mark::Call);
-        let text = text.to_ascii_lowercase();
-        let has = |word: &&[u8]| memchr::memmem::find(&text, word).is_some();
-        writes || [&b"from"[..], b"update", b"table"].iter().any(has)
     }
 
     pub(super) fn note_variable(&mut self, name: &[u8]) {

@@ -14,6 +14,29 @@ const MOST: i64 = 64;
 /// So many commands of a session may leave something to ask for, one after the other, and its client asks for nothing.
 const MOST_RENEWALS: u8 = 2;
 
+/// What uses no table on MariaDB, though its text has such words.
+const KEEPS_WARNINGS: [Mark; 4] =
+    [Mark::PreparesLiteral, Mark::PreparesComputed, Mark::Deallocates, Mark::UnlocksTables];
+
+/// What uses a table on MariaDB has one of these words.
+const USES_TABLES: [&[u8]; 4] = [b"from", b"update", b"table", b"tables"];
+
+/// Of these SHOW makes tables.
+const LISTED: [&[u8]; 12] = [
+    b"variables",
+    b"databases",
+    b"schemas",
+    b"engines",
+    b"collation",
+    b"character",
+    b"charset",
+    b"plugins",
+    b"events",
+    b"triggers",
+    b"procedure",
+    b"function",
+];
+
 /// What a session has taken along of its warnings and errors.
 #[derive(Debug, Default)]
 pub(crate) struct KeptWarnings {
@@ -48,18 +71,18 @@ impl KeptWarnings {
         self.taken.is_some()
     }
 
-    /// A statement is about to run, which may clear them. `clears`: it does, unless it asks for them.
+    /// A statement is about to run, which may clear them.
     pub(super) fn note_asking(
         &mut self,
         (text, effects): (&[u8], &SessionEffects),
-        (clears, flavour): (bool, Flavour),
+        flavour: Flavour,
         pins: &mut Pins,
     ) {
         if self.spent {
             self.forget(pins);
         }
         let asks = effects.has(Mark::Diagnostics);
-        if !asks && clears {
+        if !asks && clears(text, effects, flavour) {
             self.forget(pins);
         }
         // On MySQL SELECT finds them once.
@@ -153,6 +176,37 @@ pub(super) fn are_few(numbers: &[i64]) -> bool {
     numbers.len() == 2 && numbers.iter().all(|number| *number <= MOST)
 }
 
+/// Whether a statement empties the list of warnings. MariaDB keeps it where no table is used.
+fn clears(text: &[u8], effects: &SessionEffects, flavour: Flavour) -> bool {
+    if flavour == Flavour::MySql {
+        return true;
+    }
+    if KEEPS_WARNINGS.iter().any(|mark| effects.has(*mark)) {
+        return false;
+    }
+    // INTO of a SELECT may be one into variables.
+    let writes = begins_with(text, &[b"insert", b"replace", b"load"]);
+    // Most procedures use a table; what this one uses is not known.
+    let writes = writes || effects.has(Mark::Call);
+    let has = |word: &&[u8]| has_word(text, word);
+    let lists = begins_with(text, &[b"show"]) && LISTED.iter().any(has);
+    writes || lists || USES_TABLES.iter().any(has) || begins_with(text, &[b"desc", b"describe"])
+}
+
+/// Whether a text has this word, by itself: a level of isolation is REPEATABLE, and a variable `sql_safe_updates`.
+fn has_word(text: &[u8], word: &[u8]) -> bool {
+    let is_word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'$' | 0x80..);
+    let text = text.to_ascii_lowercase();
+    let is_apart = |at: usize| {
+        let before = at.checked_sub(1).and_then(|at| text.get(at)).copied();
+        let after = text.get(at + word.len()).copied();
+        // A number may stand right before it.
+        !before.is_some_and(|b| is_word(b) && !b.is_ascii_digit() || b == b'@')
+            && !after.is_some_and(is_word)
+    };
+    memchr::memmem::find_iter(&text, word).any(is_apart)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,5 +230,21 @@ mod tests {
         assert!(!warnings.put_off_question(pins), "there are none");
         warnings.note(&mut pins);
         assert!(warnings.put_off_question(pins) && !warnings.put_off_question(pins));
+    }
+
+    #[test]
+    fn words_stand_by_themselves() {
+        for (text, word, has) in [
+            ("SELECT 1 FROM t", "from", true),
+            ("SELECT 1FROM`t`", "from", true),
+            ("from", "from", true),
+            ("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", "table", false),
+            ("SET sql_safe_updates=1", "update", false),
+            ("SET @from=1", "from", false),
+            ("SELECT a.from_x, x_from, fromage FROM t", "from", true),
+            ("SELECT a.from_x, x_from, fromage", "from", false),
+        ] {
+            assert_eq!(has_word(text.as_bytes(), word.as_bytes()), has, "{text}");
+        }
     }
 }

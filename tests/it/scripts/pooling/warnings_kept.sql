@@ -53,6 +53,27 @@ a: SHOW WARNINGS
 [mysql] = empty
 [mariadb] = Warning | 1365 | Division by 0
 
+# Words that are no words by themselves; and lists that are tables.
+a: SELECT 1 / 0
+= NULL W1
+[mariadb] a: SET TRANSACTION ISOLATION LEVEL REPEATABLE READ
+[mariadb] a: SHOW COUNT(*) WARNINGS
+[mariadb] = 1
+[mariadb] a: SET sql_safe_updates = 0
+[mariadb] a: SET @from = 1
+[mariadb] a: SHOW COUNT(*) WARNINGS
+[mariadb] = 1
+[mariadb] a: SHOW DATABASES LIKE 'nosuch'
+[mariadb] = empty
+[mariadb] a: SHOW COUNT(*) WARNINGS
+[mariadb] = 0
+[mariadb] a: SELECT 1 / 0
+[mariadb] = NULL W1
+[mariadb] a: SHOW VARIABLES LIKE 'nosuch'
+[mariadb] = empty
+[mariadb] a: SHOW WARNINGS
+[mariadb] = empty
+
 # Kept by some statements and cleared by others.
 b: SELECT 1 / 0
 = NULL W1
