@@ -21,8 +21,6 @@ a: CALL reads_all()
 a: CREATE TABLE x AS SELECT id FROM t
 a: SELECT COUNT(*) FROM x
 = 4
-a: SHOW TABLES
-= t; x
 a: BEGIN
 a: SELECT id FROM t
 = 1; 2
