@@ -19,7 +19,7 @@ test: ## all tests, against private MySQL and MariaDB servers; ARGS go to the te
 
 test-long: ## every script over TLS and compressed and as each client library, those on pooling in every pass; the tests of random texts, packets and kills, six to ten times as many as in `make test`
 	@LOCKSTEAD_DIFF_EVERY=1 dev/test.sh over_ differential::pooling::
-	@LOCKSTEAD_CLIENT=all dev/test.sh differential::mysql differential::mariadb
+	@LOCKSTEAD_CLIENT=all dev/test.sh differential::mysql differential::mariadb differential::pooling::
 	@LOCKSTEAD_LEXER_COUNT=20000 LOCKSTEAD_GENERATED_COUNT=1500 LOCKSTEAD_HOSTILE_COUNT=4000 LOCKSTEAD_STORM_SECONDS=60 dev/test.sh lexer:: generated:: hostile:: storm::
 
 test-drivers: ## client libraries of ten languages, at the servers and through the proxy; ARGS go to cargo xtask drivers

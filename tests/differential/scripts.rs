@@ -46,7 +46,7 @@ pub(crate) fn trials(proxies: &Arc<Proxies>) -> Vec<Trial> {
         for (index, flavour) in flavours.iter().copied().enumerate() {
             let recorded = Arc::default();
             // The servers take turns, too.
-            let clients = script.header.clients(place + index * 5);
+            let clients = script.header.clients(place + index * 2);
             let of_pooling = script.folder.as_deref() == Some("pooling");
             let mut extra = if script.later { Vec::new() } else { Pass::SHUFFLED.to_vec() };
             extra.push(Pass::Coexist);

@@ -31,8 +31,8 @@ impl Library {
         if turn.is_multiple_of(2) { &OWN } else { &LIBRARIES[turn / 2 % LIBRARIES.len()] }
     }
 
-    /// Those of `LOCKSTEAD_CLIENT`, which is a name or `all`. Otherwise the tests' own or PHP's, which is furthest from it, by
-    /// `LOCKSTEAD_TURN`, another number for each change, and by `place`, such as that of a test among others.
+    /// Those of `LOCKSTEAD_CLIENT`, which is a name or `all`. Otherwise the next one in turn, by `LOCKSTEAD_TURN`, another number
+    /// for each change, and by `place`, such as that of a test among others.
     pub fn chosen(place: usize) -> Vec<&'static Library> {
         let set = |variable: &str| std::env::var(variable).ok().filter(|value| !value.is_empty());
         match set("LOCKSTEAD_CLIENT").as_deref() {
@@ -44,7 +44,9 @@ impl Library {
             None => {
                 let turn = set("LOCKSTEAD_TURN")
                     .map_or(0, |turn| turn.parse().expect("LOCKSTEAD_TURN is a number"));
-                vec![[&OWN, &LIBRARIES[0]][(place + turn) % 2]]
+                let nth: usize = place + turn;
+                // Which of the servers is asked, and in which pass, depends on whether it is even.
+                vec![Self::in_turn(nth / 2)]
             }
         }
     }
