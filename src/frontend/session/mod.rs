@@ -7,7 +7,11 @@ pub mod close;
 mod held;
 mod lost;
 mod reset;
+#[cfg(test)]
+mod scripted;
 pub mod shared;
+#[cfg(test)]
+mod tests;
 mod turn;
 mod watched;
 

@@ -306,8 +306,9 @@ fn go_back(ground: &Ground) {
     holder.lock("later");
     let token = ground.token(&ground.second, "later");
     let epoch = ground.number(&ground.second, "SELECT epoch FROM $.meta");
-    ground.second.kill();
+    // A slow start must not use up the lease.
     ground.first.restart();
+    ground.second.kill();
     ground.lead_to(&ground.first);
     ground.until_over(2.0, &mut rival, "later");
     assert_eq!(rival.value("SELECT GET_LOCK('k', 0)").as_deref(), Some("0"));
