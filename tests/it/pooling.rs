@@ -27,6 +27,7 @@ mod named;
 mod registrations;
 mod remains;
 mod shown;
+mod state_storm;
 mod statements;
 mod statements_compared;
 mod storm;
