@@ -170,7 +170,7 @@ impl Storm {
             names.join(",")
         );
         while !over.load(Ordering::SeqCst) {
-            std::thread::park_timeout(Duration::from_millis(random.random_range(50..500)));
+            std::thread::park_timeout(Duration::from_millis(random.random_range(200..2000)));
             let mut ids = root.column(&of_proxy);
             if !ids.is_empty() {
                 let id = ids.swap_remove(random.random_range(0..ids.len()));
@@ -477,6 +477,7 @@ fn round(storm: &Storm, seed: u64) {
         libraries[1].name,
         if kills { ", under KILLs" } else { "" }
     );
+    let variables = storm.variables.some(&mut StdRng::seed_from_u64(seed));
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..2 * SESSIONS)
@@ -484,13 +485,14 @@ fn round(storm: &Storm, seed: u64) {
                 let of = number / SESSIONS;
                 let mut account = storm.accounts[of].clone();
                 account.capabilities = libraries[of].capabilities(storm.flavour);
+                let variables = &variables;
                 scope.spawn(move || {
                     let random = |salt: u64| StdRng::seed_from_u64(seed * 1000 + salt);
                     let mut own = random(2 * number as u64);
                     let grammar = Grammar::new(
                         random(2 * number as u64 + 1),
                         storm.flavour,
-                        &storm.variables,
+                        variables,
                         &storm.roles,
                         !kills,
                     );

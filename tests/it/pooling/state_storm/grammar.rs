@@ -138,6 +138,8 @@ impl fmt::Display for Step {
 /// System variables that a session may set, each with values that the server takes.
 pub(super) struct Variables(Vec<(String, Vec<String>)>);
 
+/// That the sessions of a round set.
+const SOME: usize = 12;
 /// These have statements of their own, or may not be set at random: they end a session or a statement after a time, use
 /// memory up, tie a session to its connection, or count.
 const SET_OTHERWISE: [&str; 32] = [
@@ -210,6 +212,11 @@ impl Variables {
 
     pub(super) fn len(&self) -> usize {
         self.0.len()
+    }
+
+    /// A few of them: sessions meet in the same ones, and leave them in different states.
+    pub(super) fn some(&self, random: &mut StdRng) -> Self {
+        Self(self.0.sample(random, SOME).cloned().collect())
     }
 }
 
@@ -289,19 +296,19 @@ impl<'a> Grammar<'a> {
             return step;
         }
         match self.random.random_range(0..100) {
-            0..18 => self.variable(),
-            18..28 => self.charset(),
-            28..42 => self.user_variable(),
-            42..46 => self.schema(),
-            46..50 => self.role(),
-            50..58 => self.transaction(),
-            58..66 => self.write(),
-            66..70 => self.prepared(),
-            70..74 => self.episode(),
-            74..77 => self.error(),
-            77..80 => self.lock(),
-            80..82 => self.renewal(),
-            82..86 => Step::Variables,
+            0..20 => self.variable(),
+            20..28 => self.charset(),
+            28..40 => self.user_variable(),
+            40..44 => self.schema(),
+            44..48 => self.role(),
+            48..54 => self.transaction(),
+            54..62 => self.write(),
+            62..66 => self.prepared(),
+            66..70 => self.episode(),
+            70..73 => self.error(),
+            73..76 => self.lock(),
+            76..78 => self.renewal(),
+            78..86 => Step::Variables,
             _ => query(self.pick(&ASKS)),
         }
     }
