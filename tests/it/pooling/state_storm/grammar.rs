@@ -142,7 +142,7 @@ pub(super) struct Variables(Vec<(String, Vec<String>)>);
 const SOME: usize = 12;
 /// These have statements of their own, or may not be set at random: they end a session or a statement after a time, use
 /// memory up, tie a session to its connection, or count.
-const SET_OTHERWISE: [&str; 32] = [
+const SET_OTHERWISE: [&str; 34] = [
     "autocommit",
     "completion_type",
     "connection_memory_limit",
@@ -150,6 +150,9 @@ const SET_OTHERWISE: [&str; 32] = [
     "idle_",
     "identity",
     "innodb_lock_wait_timeout",
+    // Documented: an account without the right may set DEFAULT only, and no other connection the value.
+    "innodb_strict_mode",
+    "innodb_tmpdir",
     "insert_id",
     "interactive_timeout",
     "last_insert_id",
@@ -610,7 +613,7 @@ impl<'a> Grammar<'a> {
             ],
             6 => vec![format!("SET last_insert_id = {n}"), "SELECT LAST_INSERT_ID()".to_owned()],
             8 => vec![
-                "SELECT SQL_CALC_FOUND_ROWS v FROM t LIMIT 1".to_owned(),
+                "SELECT SQL_CALC_FOUND_ROWS v FROM $DB.t LIMIT 1".to_owned(),
                 "SELECT FOUND_ROWS()".to_owned(),
             ],
             7 => vec![
@@ -618,14 +621,14 @@ impl<'a> Grammar<'a> {
                 "SELECT RAND()".to_owned(),
             ],
             _ => vec![
-                "SELECT v FROM t LIMIT 2".to_owned(),
+                "SELECT v FROM $DB.t LIMIT 2".to_owned(),
                 "SELECT FOUND_ROWS()".to_owned(),
             ],
         };
         let mut texts = texts.into_iter();
         let first = texts.next().expect("a statement");
         // A look at the statement before comes at once.
-        let at_once = first.contains("FROM t LIMIT");
+        let at_once = first.contains(".t LIMIT");
         for text in texts {
             let to = if at_once
                 || text.contains("NOW()")
