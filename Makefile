@@ -2,7 +2,7 @@
 FLAVOUR ?= mysql
 ARGS ?=
 
-.PHONY: help demo run test test-long test-drivers test-suites test-monitoring test-page test-packaging test-balancers test-router test-topologies test-docs docs torture torture-failover mutants fuzz bench incident deb check clean
+.PHONY: help demo run test test-long storm test-drivers test-suites test-monitoring test-page test-packaging test-balancers test-router test-topologies test-docs docs torture torture-failover mutants fuzz bench incident deb check clean
 
 help: ## this list
 	@echo 'usage: make TARGET [FLAVOUR=mysql|mariadb] [ARGS=...]'
@@ -20,7 +20,10 @@ test: ## all tests, against private MySQL and MariaDB servers; ARGS go to the te
 test-long: ## every script over TLS and compressed and as each client library, those on pooling in every pass; the tests of random texts, packets and kills, six to ten times as many as in `make test`
 	@LOCKSTEAD_DIFF_EVERY=1 dev/test.sh over_ differential::pooling::
 	@LOCKSTEAD_CLIENT=all dev/test.sh differential::mysql differential::mariadb differential::pooling::
-	@LOCKSTEAD_LEXER_COUNT=20000 LOCKSTEAD_GENERATED_COUNT=1500 LOCKSTEAD_HOSTILE_COUNT=4000 LOCKSTEAD_STORM_SECONDS=60 dev/test.sh lexer:: generated:: hostile:: storm::
+	@LOCKSTEAD_LEXER_COUNT=20000 LOCKSTEAD_GENERATED_COUNT=1500 LOCKSTEAD_HOSTILE_COUNT=4000 LOCKSTEAD_STORM_SECONDS=60 dev/test.sh lexer:: generated:: hostile:: pooling::storm::
+
+storm: ## random changes of state of sessions that share connections, each beside a twin at the server; ARGS=[SECONDS]
+	@LOCKSTEAD_STORM_SECONDS=$(or $(ARGS),600) dev/test.sh state_storm
 
 test-drivers: ## client libraries of ten languages, at the servers and through the proxy; ARGS go to cargo xtask drivers
 	@cargo xtask drivers $(ARGS)

@@ -36,8 +36,8 @@ const NO_STATE: [&[u8]; 7] = [
     b"warning_count",
 ];
 
-/// What is set with a schema.
-const OF_SCHEMA: [&[u8]; 2] = [b"character_set_database", b"collation_database"];
+/// What is set with a schema: to select one sets them to its own, without a report.
+pub(crate) const OF_SCHEMA: [&[u8]; 2] = [b"character_set_database", b"collation_database"];
 
 /// To set the first of these variables sets the second as well, which MySQL does not report.
 pub(crate) const COUPLED: [(&[u8], &[u8]); 3] = [

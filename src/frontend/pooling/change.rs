@@ -1,7 +1,9 @@
 //! What must change on a connection for it to have a session's state.
 
 use super::literal::literal;
-use crate::backend::session_state::{COUPLED, SessionState, is_of_names, is_plain, quoted};
+use crate::backend::session_state::{
+    COUPLED, OF_SCHEMA, SessionState, is_of_names, is_plain, quoted,
+};
 use crate::mutants::{self, Mutant};
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::Command;
@@ -75,8 +77,16 @@ impl<'a> Change<'a> {
             return None;
         }
         let others = |state: &'a SessionState| state.variables().filter(|v| !is_of_names(v.0));
-        let changed = others(to).filter(|(name, value)| left.variable(name) != Some(value));
-        let back = others(left).filter(|(name, _)| to.variable(name).is_none());
+        let of_schema = |name: &[u8]| OF_SCHEMA.contains(&name);
+        // Only the schema has their values, unless the session has set them.
+        let set_there = |name: &&[u8]| left.variable(name).is_some() && to.variable(name).is_none();
+        let schema = left.schema != to.schema || OF_SCHEMA.iter().any(set_there);
+        let selects = schema && to.schema.is_some();
+        let changed = others(to).filter(|(name, value)| {
+            left.variable(name) != Some(value) || selects && of_schema(name)
+        });
+        let back = others(left)
+            .filter(|(name, _)| to.variable(name).is_none() && !(selects && of_schema(name)));
         let changed = changed.map(|(name, value)| (name, Some(value)));
         let changed = changed.chain(back.map(|(name, _)| (name, None)));
         let variables = in_order(changed.collect(), to);
@@ -91,7 +101,7 @@ impl<'a> Change<'a> {
             charsets,
             variables,
             last_insert_id: left.last_insert_id != to.last_insert_id,
-            schema: left.schema != to.schema,
+            schema,
             user_variables: user_variables(to).filter(news).collect(),
             characteristics: !to.characteristics.is_empty(),
         })

@@ -136,7 +136,7 @@ pub(super) fn play_with<F>(
     runtime.expect("a runtime").block_on(async {
         let (session, peers) = session(flavour, change);
         let played = async { tokio::join!(session.run(), script(peers)) };
-        tokio::time::timeout(Duration::from_secs(60), played).await.expect("an end of the session");
+        tokio::time::timeout(Duration::from_mins(1), played).await.expect("an end of the session");
     });
 }
 

@@ -9,6 +9,7 @@ on_both! {
     variables_of_a_session_are_as_after_a_login_for_the_next
     a_session_in_a_wide_collation_changes_no_texts_of_the_next
     a_schema_has_its_character_set_after_a_move
+    what_was_set_in_place_of_a_schema_s_own_stays_set
 }
 
 /// Two sessions of one account over one connection.
@@ -84,4 +85,29 @@ fn a_schema_has_its_character_set_after_a_move(server: &Server) {
             "{leaving}"
         );
     }
+}
+
+/// To select a schema sets these variables to its own.
+fn what_was_set_in_place_of_a_schema_s_own_stays_set(server: &Server) {
+    let (ground, [mut one, mut other]) = two(server);
+    let schemas = [0, 1].map(|_| Database::create(ground.server()));
+    let mut root = ground.server().root();
+    for (session, schema) in [&mut one, &mut other].into_iter().zip(&schemas) {
+        root.run(&format!("GRANT ALL ON {}.* TO {}", schema.name, ground.tenant.name));
+        session.run(&format!("USE {}", schema.name));
+    }
+    for session in [&mut one, &mut other] {
+        session.run("SET collation_database = 'latin1_bin'");
+    }
+    let asked = "SELECT @@collation_database";
+    for _ in 0..2 {
+        for session in [&mut one, &mut other] {
+            assert_eq!(session.value(asked).as_deref(), Some("latin1_bin"));
+        }
+    }
+    one.run(&format!("USE {}", schemas[1].name));
+    let own = one.value(asked);
+    assert_ne!(own.as_deref(), Some("latin1_bin"));
+    other.run("DO 1");
+    assert_eq!(one.value(asked), own, "the schema's own");
 }

@@ -405,7 +405,7 @@ fn said(
                 Kind::Column => bytes = without_collation(bytes),
                 // Documented: reports of a transaction's state.
                 Kind::Ok if flavour == Flavour::MySql => {
-                    bytes = without_transactions(bytes, step.is_text())
+                    bytes = without_transactions(bytes, step.is_text());
                 }
                 _ => {}
             }
@@ -555,14 +555,14 @@ fn sessions_that_move_by_what_differs_answer_as_those_that_stay(server: &Server)
             break;
         }
     }
-    let moves =
+    let counted =
         |sent: &str| ground.proxy.metric(&format!("lockstead_pool_moves_total{{sent=\"{sent}\"}}"));
-    let moved = ["nothing", "delta", "reset", "all"].map(|sent| (sent, moves(sent)));
+    let moved = ["nothing", "delta", "reset", "all"].map(|sent| (sent, counted(sent)));
     println!(
         "{} statements of {} sessions, moves: {moved:?}",
         storm.steps.load(Ordering::SeqCst),
         storm.begun.load(Ordering::SeqCst)
     );
-    assert!(moves("delta") > 100.0, "{moved:?}");
+    assert!(counted("delta") > 100.0, "{moved:?}");
     storm.tear_down();
 }

@@ -27,6 +27,14 @@ a: UPDATE jobs SET name='x' WHERE id=1
 a: SELECT ROW_COUNT(), "it\"s GET_LOCK('k',0)"
 = 1 | it"s GET_LOCK('k',0)
 ~ -1 | it"s GET_LOCK('k',0)
+# Names in a wide character set: its server compares bytes, up to the first zero.
+[mariadb] a: SET collation_connection=utf16_general_ci
+[mariadb] a: DO GET_LOCK('$Nwide',0)
+[mariadb] a: SET NAMES utf8mb4
+[mariadb] a: SELECT IS_USED_LOCK('$Nwide') IS NULL
+[mariadb] = 1
+[mariadb] ~ 0
+[mariadb] a: DO RELEASE_ALL_LOCKS()
 # Types.
 [mysql] a: SELECT JSON_ARRAY(GET_LOCK('$Njson',0))
 [mysql] = [1]

@@ -414,7 +414,7 @@ impl<'a> Grammar<'a> {
             4 => format!("{:e}", f64::from_bits(n.unsigned_abs() % 0x7fe0_0000_0000_0000)),
             5 => "1/3".to_owned(),
             6 => format!("{}e0", n % 1000),
-            7 => format!("_binary x'{:016x}'", n),
+            7 => format!("_binary x'{n:016x}'"),
             8 => format!("0x{:06x}", n.unsigned_abs() % 0xff_ffff),
             9 => "b'1010'".to_owned(),
             10 => format!("_latin1 x'{:04x}' COLLATE latin1_bin", n.unsigned_abs() % 0xffff),
@@ -653,12 +653,18 @@ impl<'a> Grammar<'a> {
     }
 
     fn lock(&mut self) -> Step {
-        query(self.pick(&[
+        let call = query(self.pick(&[
             "SELECT GET_LOCK('$DB.k', 0)",
             "DO GET_LOCK('$DB.k', 0)",
             "SELECT RELEASE_LOCK('$DB.k')",
             "SELECT RELEASE_ALL_LOCKS()",
-        ]))
+        ]));
+        if self.is_mysql() {
+            return call;
+        }
+        // In a wide character set its server knows another name.
+        self.next.push_back(call);
+        query("SET NAMES utf8mb4")
     }
 
     fn renewal(&mut self) -> Step {
