@@ -90,8 +90,9 @@ impl Link {
 
     /// Queues bytes for the server, unless the session's locks are lost.
     pub(crate) fn send_server(&mut self, bytes: &[u8]) -> Result<(), CloseReason> {
+        self.server.send_guarded(bytes)?;
         self.metrics.bytes_to_server.inc_by(bytes.len() as u64);
-        self.server.send_guarded(bytes)
+        Ok(())
     }
 
     /// Queues bytes for the client; what its socket takes goes out at once.

@@ -54,7 +54,7 @@ impl PendingClaim {
         self.ticket
     }
 
-    /// Waits until there is something to look at. `step`: what the caller waits for besides; it begins anew each time.
+    /// Waits until there is something to look at. `step`: what the caller waits for besides; it begins again each time.
     /// `shown`: the server sees the wait, and needs no sign of life.
     pub(crate) async fn next<S>(
         &mut self,

@@ -133,7 +133,7 @@ impl BoundState {
         }
         let mut packets = Vec::new();
         if let Some(name) = self.schema.as_ref().filter(|_| self.schema != other.schema) {
-            // Its name is known in this character set.
+            // The schema's name is known in this character set.
             packets.extend((!is_plain(name)).then(|| query(SPEAK)));
             packets.push(packet::command(&[&[Command::INIT_DB.0], name]));
         }

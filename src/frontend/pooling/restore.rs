@@ -236,7 +236,7 @@ mod tests {
         let said = restoration(&full(), &left(&unchecked, true), Handover::Delta);
         let back = "SET SESSION foreign_key_checks=@@global.foreign_key_checks";
         assert_eq!(said, ("delta", vec![back.to_owned()]));
-        // Its literals are texts of two bytes a character.
+        // Literals are texts of two bytes a character there.
         let mut wide = full();
         wide.collation = Some((*b"utf16_bin").into());
         assert_eq!(restoration(&full(), &left(&wide, true), Handover::Delta).0, "reset");

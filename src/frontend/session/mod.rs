@@ -7,11 +7,7 @@ pub mod close;
 mod held;
 mod lost;
 mod reset;
-#[cfg(test)]
-mod scripted;
 pub mod shared;
-#[cfg(test)]
-mod tests;
 mod turn;
 mod watched;
 
@@ -129,3 +125,8 @@ impl Session {
         ClientReader::of(link).process_inbox(&mut dispatcher)
     }
 }
+
+#[cfg(test)]
+mod scripted;
+#[cfg(test)]
+mod tests;

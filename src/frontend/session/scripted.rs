@@ -43,14 +43,14 @@ pub(super) fn query(text: &str) -> Vec<u8> {
 }
 
 /// The two peers of a session.
-pub(super) struct Peers {
+pub(super) struct SessionPeers {
     pub(super) client: UnixStream,
     pub(super) server: UnixStream,
     pub(super) events: EventSender,
     pub(super) metrics: Arc<Metrics>,
 }
 
-impl Peers {
+impl SessionPeers {
     /// The server hears exactly this.
     pub(super) async fn server_hears(&mut self, bytes: &[u8]) {
         assert_eq!(read(&mut self.server, bytes.len()).await, bytes, "at the server");
@@ -117,7 +117,7 @@ fn greeting(flavour: Flavour) -> Greeting {
 }
 
 /// Plays a session right after its login, in mode `durable`, until both it and the script have ended.
-pub(super) fn play<F>(flavour: Flavour, script: impl FnOnce(Peers) -> F)
+pub(super) fn play<F>(flavour: Flavour, script: impl FnOnce(SessionPeers) -> F)
 where
     F: Future<Output = ()>,
 {
@@ -128,7 +128,7 @@ where
 pub(super) fn play_with<F>(
     flavour: Flavour,
     change: impl FnOnce(&mut Raw),
-    script: impl FnOnce(Peers) -> F,
+    script: impl FnOnce(SessionPeers) -> F,
 ) where
     F: Future<Output = ()>,
 {
@@ -140,7 +140,7 @@ pub(super) fn play_with<F>(
     });
 }
 
-fn session(flavour: Flavour, change: impl FnOnce(&mut Raw)) -> (Box<Session>, Peers) {
+fn session(flavour: Flavour, change: impl FnOnce(&mut Raw)) -> (Box<Session>, SessionPeers) {
     let Stage { context, .. } = Stage::with(flavour, change);
     let (client, client_leg) = UnixStream::pair().expect("two ends");
     let (server, server_leg) = UnixStream::pair().expect("two ends");
@@ -172,6 +172,6 @@ fn session(flavour: Flavour, change: impl FnOnce(&mut Raw)) -> (Box<Session>, Pe
         method: Method::default(),
         ok: packet(2, OK),
     };
-    let peers = Peers { client, server, events: events_in.clone(), metrics };
+    let peers = SessionPeers { client, server, events: events_in.clone(), metrics };
     (Box::new(Session::new(login, context, events_in, events, entry)), peers)
 }

@@ -2,7 +2,7 @@
 
 use tokio::io::AsyncWriteExt;
 
-use super::scripted::{OK, Peers, packet, play, query};
+use super::scripted::{OK, SessionPeers, packet, play, query};
 use crate::engine::handle::SessionEvent;
 use crate::protocol::packet as packets;
 use crate::types::Flavour;
@@ -13,7 +13,7 @@ fn is_error(bytes: &[u8], code: u16) -> bool {
 }
 
 /// The client leaves as clients do.
-async fn quit(mut peers: Peers) {
+async fn quit(mut peers: SessionPeers) {
     let quit = packets::quit();
     peers.client.write_all(&quit).await.expect("a client that can write");
     peers.server_hears(&quit).await;

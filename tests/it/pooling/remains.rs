@@ -9,7 +9,7 @@ on_both! {
     variables_of_a_session_are_as_after_a_login_for_the_next
     a_session_in_a_wide_collation_changes_no_texts_of_the_next
     a_schema_has_its_character_set_after_a_move
-    what_was_set_in_place_of_a_schema_s_own_stays_set
+    values_that_replace_those_of_the_schema_stay_set
 }
 
 /// Two sessions of one account over one connection.
@@ -88,7 +88,7 @@ fn a_schema_has_its_character_set_after_a_move(server: &Server) {
 }
 
 /// To select a schema sets these variables to its own.
-fn what_was_set_in_place_of_a_schema_s_own_stays_set(server: &Server) {
+fn values_that_replace_those_of_the_schema_stay_set(server: &Server) {
     let (ground, [mut one, mut other]) = two(server);
     let schemas = [0, 1].map(|_| Database::create(ground.server()));
     let mut root = ground.server().root();

@@ -414,8 +414,8 @@ fn said(
         .collect()
 }
 
-/// A column's definition, without the number of the collation of a text, and without the greatest length of a long one: a user
-/// variable that is NULL may have another one.
+/// A column's definition, without the number of the collation of a text, and without the greatest length of a long one. Of a
+/// user variable that is NULL the length may be another one.
 fn without_collation(payload: Vec<u8>) -> Vec<u8> {
     const BINARY: u16 = 63;
     const BLOBS: std::ops::RangeInclusive<u8> = 249..=252;

@@ -93,7 +93,7 @@ const ASKS: [&str; 10] = [
     "SELECT IS_USED_LOCK('$DB.k') = CONNECTION_ID(), IS_FREE_LOCK('$DB.k')",
     "SELECT @@innodb_lock_wait_timeout, @@max_join_size, @@sql_big_selects, @@sql_safe_updates, @@foreign_key_checks, @@unique_checks",
 ];
-/// Their answers depend on the statement before them.
+/// Questions whose answers depend on the statement before them.
 const LOOKS: [&str; 4] =
     ["SHOW WARNINGS", "SHOW ERRORS", "SHOW COUNT(*) WARNINGS", "SELECT ROW_COUNT()"];
 
@@ -140,8 +140,8 @@ pub(super) struct Variables(Vec<(String, Vec<String>)>);
 
 /// That the sessions of a round set.
 const SOME: usize = 12;
-/// These have statements of their own, or may not be set at random: they end a session or a statement after a time, use
-/// memory up, tie a session to its connection, or count.
+/// Variables that have statements of their own, or may not be set at random. Some end a session or a statement after a time,
+/// use memory up, tie a session to its connection, or count.
 const SET_OTHERWISE: [&str; 34] = [
     "autocommit",
     "completion_type",
@@ -233,7 +233,7 @@ pub(super) struct Grammar<'a> {
     ahead: VecDeque<Step>,
     /// What comes next.
     next: VecDeque<Step>,
-    /// It asks for warnings and numbers of rows, which are lost with a connection.
+    /// Whether the session asks for warnings and numbers of rows, which are lost with a connection.
     looks: bool,
     /// The session prepares statements: its connection is reset for the next session.
     prepares: bool,
