@@ -60,18 +60,18 @@ fn a_lock_is_not_granted_while_its_session_may_live_at_the_former_primary(server
     }
     eventually("its replica is gone", || root.column(&dumps).is_empty().then_some(()));
     set_writable(&ground.first.server, flavour_of(server), false);
+    // On a slow machine, the promotion may take longer than the lease.
+    assert!(has_it(&mut holder), "it went with the role: nothing is shown");
     promote(&ground.second.server);
     // The other proxy stays.
     lead(&ground.ways[1], &ground.second);
     let mut next = ground.comes_in(1);
     next.ask_for("k");
-    let mut asked = 0;
     while !next.client.readable_within(Duration::from_millis(100)) {
-        asked += usize::from(has_it(&mut holder));
+        has_it(&mut holder);
     }
     next.gets_it();
     assert!(!has_it(&mut holder), "two holders");
-    assert!(asked > 0, "the session at the former primary went at once: nothing was shown");
 }
 
 /// One proxy's sessions share connections and have rows alone.
