@@ -122,7 +122,6 @@ keys! {
     backend_lifetime: Listener, AtStart;
     learn_passwords: Listener, AtStart;
     login_check_ttl: Listener, OnReload;
-    handover: Listener, OnReload;
     compression: Listener, OnReload;
     backend_compression: Cluster, OnReload;
     backend_proxy_protocol: Cluster, OnReload;

@@ -18,15 +18,6 @@ pub enum PoolingMode {
     Transaction,
 }
 
-/// How a connection gets the state of a session that had another one before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Handover {
-    /// The connection is reset, and gets all of the state.
-    Reset,
-    /// The connection gets what differs from the state that the last session has left on it, if that is known.
-    Delta,
-}
-
 /// How sessions share their connections to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pooling {
@@ -48,8 +39,6 @@ pub struct Pooling {
     pub learn: LearnPasswords,
     /// How long a login counts for others like it, which the server is then not asked about.
     pub login_check_ttl: Duration,
-    /// How a connection gets a session's state.
-    pub handover: Handover,
 }
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -85,9 +74,6 @@ impl Pooling {
             ));
         }
         let learn = learn_passwords(raw).map_err(|e| ("learn_passwords", e))?;
-        let handovers = [("reset", Handover::Reset), ("delta", Handover::Delta)];
-        let handover = choice(raw.handover.as_deref(), &handovers);
-        let handover = handover.map_err(|e| ("handover", e))?;
         let most = Duration::from_hours(1);
         let or = |given: &'static str, text: &Option<String>| {
             text.clone().unwrap_or_else(|| given.to_owned())
@@ -112,7 +98,6 @@ impl Pooling {
                     Duration::ZERO,
                     most,
                 )?,
-                handover,
                 lifetime: time(
                     "backend_lifetime",
                     &or("1h", &raw.backend_lifetime),
@@ -174,7 +159,6 @@ mod tests {
             Raw { pool_wait: Some("5".into()), ..durable() },
             Raw { login_check_ttl: Some("2h".into()), ..durable() },
             Raw { learn_passwords: Some("hash".into()), ..durable() },
-            Raw { handover: Some("none".into()), ..durable() },
         ] {
             assert!(Pooling::read(&wrong).is_err(), "{wrong:?}");
         }

@@ -200,10 +200,6 @@ pub struct Raw {
     /// asking the server. 0s: each login is asked about [default: 10s]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_LOGIN_CHECK_TTL")]
     pub login_check_ttl: Option<String>,
-    /// With pooling: how a connection gets the state of another session. reset: it is reset, and gets all of the state.
-    /// delta: it gets what differs from the last session's state [default: reset]
-    #[arg(long, value_name = "HOW", env = "LOCKSTEAD_HANDOVER")]
-    pub handover: Option<String>,
     /// Offer compression to clients [default: true]
     #[arg(long, value_name = "BOOL", env = "LOCKSTEAD_COMPRESSION")]
     pub compression: Option<bool>,

@@ -17,6 +17,10 @@ const RETIRED: &[(&str, &str)] = &[
         "is gone: sessions with locks are always held back until the lease is renewed, and closed after three leases. Delete the setting; a shorter `lease` closes them sooner",
     ),
     (
+        "handover",
+        "is gone: a shared connection gets what differs from the state that its last session has left, and is reset if that has left more. Delete the setting",
+    ),
+    (
         "on_backend_loss",
         "is gone: a session that shares connections always goes on with another one if it can. Delete the setting; with pooling = \"session\" a session ends with its connection",
     ),

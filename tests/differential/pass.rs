@@ -30,14 +30,13 @@ pub(crate) enum Pass {
     Observed,
     /// By a proxy that keeps rows of the server's own locks.
     Coexist,
-    /// By a proxy whose sessions share server connections, and give them away whenever they may.
+    /// By a proxy whose sessions share server connections, and give them away whenever they may. Every other time a stranger leaves
+    /// on them what only a reset takes away.
     Shuffled,
-    /// By a shuffling proxy whose connections get what differs from the last session's state.
-    Delta,
 }
 
 impl Pass {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Plain,
         Self::OverTls,
         Self::OverZlib,
@@ -45,11 +44,7 @@ impl Pass {
         Self::Observed,
         Self::Coexist,
         Self::Shuffled,
-        Self::Delta,
     ];
-
-    /// Those about state that moves.
-    pub(crate) const SHUFFLED: [Self; 2] = [Self::Shuffled, Self::Delta];
 
     /// As headers and the names of tests have it.
     pub(crate) fn name(self) -> &'static str {
@@ -61,13 +56,7 @@ impl Pass {
             Self::Observed => "observed",
             Self::Coexist => "coexist",
             Self::Shuffled => "shuffled",
-            Self::Delta => "delta",
         }
-    }
-
-    /// Whether what is said of the pass with this name is said of this one.
-    pub(crate) fn is_like(self, name: &str) -> bool {
-        name == self.name() || self == Self::Delta && name == Self::Shuffled.name()
     }
 
     /// The pass of a name, as a header names a further one.
@@ -88,7 +77,6 @@ impl Pass {
             Self::Observed => vec!["--mode", "observe"],
             Self::Coexist => vec!["--mode", "coexist"],
             Self::Shuffled => SHUFFLE.to_vec(),
-            Self::Delta => [&SHUFFLE[..], &["--handover", "delta"]].concat(),
         }
     }
 
@@ -102,10 +90,10 @@ impl Pass {
     /// sessions on their connections, by their names.
     pub(crate) fn server_options(self, flavour: Flavour) -> Option<&'static [&'static str]> {
         match (self, flavour) {
-            (Self::Shuffled | Self::Delta, Flavour::MariaDb) => {
+            (Self::Shuffled, Flavour::MariaDb) => {
                 Some(&["--performance-schema=ON", "--plugin-load-add=metadata_lock_info"])
             }
-            (Self::Shuffled | Self::Delta, Flavour::MySql) => Some(&[]),
+            (Self::Shuffled, Flavour::MySql) => Some(&[]),
             _ => None,
         }
     }

@@ -48,7 +48,7 @@ pub(crate) fn trials(proxies: &Arc<Proxies>) -> Vec<Trial> {
             // The servers take turns, too.
             let clients = script.header.clients(place + index * 2);
             let of_pooling = script.folder.as_deref() == Some("pooling");
-            let mut extra = if script.later { Vec::new() } else { Pass::SHUFFLED.to_vec() };
+            let mut extra = if script.later { Vec::new() } else { vec![Pass::Shuffled] };
             extra.push(Pass::Coexist);
             extra.retain(|pass| {
                 every || turns.has(*pass, place, (index, flavours.len()), of_pooling)
@@ -90,13 +90,10 @@ impl Turns {
         let (among_four, among_sixteen) = (turn / 2 % 4, turn / 2 % 16);
         match (pass, self.0) {
             (Pass::Shuffled, _) if !of_pooling => here && among_sixteen == 3,
-            (Pass::Delta, _) if !of_pooling => here && among_sixteen == 11,
             // Even without turns the slowest are at one of the servers.
-            (Pass::Shuffled, None) => here && matches!(among_four, 0 | 2),
-            (Pass::Delta, None) => here && matches!(among_four, 1 | 3),
+            (Pass::Shuffled, None) => here,
             (_, None) => true,
             (Pass::Shuffled, Some(_)) => here && among_four == 0,
-            (Pass::Delta, Some(_)) => here && among_four == 2,
             (_, Some(_)) => here,
         }
     }
@@ -214,7 +211,7 @@ impl Case {
         through: Option<u16>,
         recorded: &mut Recorded,
     ) -> Result<(), String> {
-        let learns = Pass::SHUFFLED.contains(&self.pass);
+        let learns = self.pass == Pass::Shuffled;
         let wrap = self.pass.wrap();
         let flavour = self.flavour;
         let is_native = self.pass.is_native();

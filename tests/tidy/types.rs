@@ -14,7 +14,7 @@ const MANY: [(&str, &str); 2] = [
 ];
 
 /// Types that are the most likely to become all things to all files, and the parts that each may have.
-const PARTS: [(&str, usize); 3] = [("Session", 10), ("PooledSession", 13), ("Link", 14)];
+const PARTS: [(&str, usize); 3] = [("Session", 10), ("PooledSession", 12), ("Link", 12)];
 
 /// The methods of a type, and which of them its files call on `self`.
 #[derive(Default)]

@@ -59,12 +59,13 @@ impl Mover<'_> {
         // Before the session forgets which of its statements the connection has.
         let mut left = self.pooled().map(PooledSession::left).unwrap_or_default();
         if mutants::shuffles()
-            && let Some(pooled) = self.pooled()
+            && let Some(pooled) = self.pooled_mut()
         {
-            let (handover, has_schema) = (pooled.handover, pooled.state.is_in_schema());
-            let others = strangers(handover, self.link.capabilities(), has_schema);
+            let more = pooled.place.next_stranger_leaves_more();
+            let has_schema = pooled.state.is_in_schema();
+            let others = strangers(more, self.link.capabilities(), has_schema);
             Asker::of(self.link).exchange_all(&others).await?;
-            left = left_by_strangers(left, handover, &self.link.server_mut().take_reported());
+            left = left_by_strangers(left, more, &self.link.server_mut().take_reported());
         }
         let used = self.link.server().used();
         self.link.pooled_mut().begin_idle(used);

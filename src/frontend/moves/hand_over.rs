@@ -15,7 +15,7 @@ impl Mover<'_> {
         let left = self.link.server_mut().take_left();
         let Some(pooled) = self.pooled() else { return Ok(Restored::Done) };
         let Restoration { mut packets, sent, resets } =
-            restoring(&pooled.state, &left, pooled.handover, self.link.capabilities());
+            restoring(&pooled.state, &left, self.link.capabilities());
         self.link.metrics().pool_moves.with_label_values(&[sent]).inc();
         let asks = self.link.server().run().is_none();
         // After a reset, and before the session's own state is set.

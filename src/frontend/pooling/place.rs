@@ -35,6 +35,8 @@ pub(crate) struct PoolPlace {
     makes_way: bool,
     /// The server has denied a change of user on the connection: MariaDB denies all after three, so it goes to nobody.
     denied: bool,
+    /// For tests: the last stranger on the connection left what only a reset takes away.
+    strangers_left_more: bool,
 }
 
 impl PoolPlace {
@@ -50,7 +52,14 @@ impl PoolPlace {
             asked: false,
             makes_way: false,
             denied: false,
+            strangers_left_more: false,
         }
+    }
+
+    /// Whether the next stranger leaves what only a reset takes away: every other one does.
+    pub(crate) fn next_stranger_leaves_more(&mut self) -> bool {
+        self.strangers_left_more = !self.strangers_left_more;
+        self.strangers_left_more
     }
 
     /// The pool.

@@ -94,7 +94,6 @@ fn session_of(account: LoginAccount, shared: &Shared, at: LoginAt<'_>) -> Pooled
         state: SessionState::at_login(schema, several),
         current: current.clone(),
         nudge,
-        handover: context.config.pooling.handover,
         metrics: Arc::clone(&context.metrics),
     })
 }

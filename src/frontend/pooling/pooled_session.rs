@@ -17,7 +17,6 @@ use super::warnings::{KeptWarnings, are_few};
 use crate::backend::learned::LearnedSecrets;
 use crate::backend::pool::{Pool, PoolKey};
 use crate::backend::session_state::SessionState;
-use crate::config::Handover;
 use crate::engine::shared::current_backend::CurrentBackend;
 use crate::frontend::shared::audits::Audits;
 use crate::frontend::shared::programs::KnownPrograms;
@@ -30,8 +29,6 @@ pub(crate) struct PooledSession {
     pub(crate) place: PoolPlace,
     pub(crate) account: PooledAccount,
     pub(crate) flavour: Flavour,
-    /// How another connection gets the state.
-    pub(crate) handover: Handover,
     /// The state, as far as it is known.
     pub(crate) state: SessionState,
     /// What is not known of it.
@@ -64,7 +61,6 @@ pub(crate) struct PooledSessionOf {
     pub current: CurrentBackend,
     /// Asks the session for its connection.
     pub nudge: Nudge,
-    pub handover: Handover,
     pub metrics: Arc<Metrics>,
 }
 
@@ -72,8 +68,7 @@ impl PooledSession {
     /// Of a session right after its login.
     pub(crate) fn new(of: PooledSessionOf) -> Self {
         let PooledSessionOf { pool, key, flavour, dialect, collation, tracks, .. } = of;
-        let PooledSessionOf { secrets, programs, audits, state, current, nudge, .. } = of;
-        let PooledSessionOf { handover, metrics, .. } = of;
+        let PooledSessionOf { secrets, programs, audits, state, current, nudge, metrics, .. } = of;
         let account = PooledAccount::new(key, secrets, collation);
         let mut pins = Pins::default();
         if !account.opens() {
@@ -86,7 +81,6 @@ impl PooledSession {
             place: PoolPlace::new(pool, current, nudge),
             account,
             flavour,
-            handover,
             state,
             doubts,
             pins,

@@ -4,7 +4,6 @@ use super::change::{Change, REPORTS, SPEAK, charsets};
 use crate::backend::left::Left;
 use crate::backend::session_state::{SessionState, is_plain};
 use crate::clock;
-use crate::config::Handover;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::Command;
 use crate::protocol::cut::Reported;
@@ -64,12 +63,9 @@ pub(crate) struct Restoration {
 pub(crate) fn restoring(
     state: &SessionState,
     left: &Left,
-    handover: Handover,
     capabilities: Capabilities,
 ) -> Restoration {
-    if handover == Handover::Delta
-        && let Some(change) = left.all(clock::now()).and_then(|left| Change::from(left, state))
-    {
+    if let Some(change) = left.all(clock::now()).and_then(|left| Change::from(left, state)) {
         let packets = change.packets(capabilities);
         let sent = if packets.is_empty() { "nothing" } else { "delta" };
         return Restoration { packets, resets: false, sent };
@@ -114,13 +110,9 @@ const STRANGERS_REST: [&str; 4] = [
     "SELECT SQL_CALC_FOUND_ROWS 1 UNION SELECT 2 LIMIT 1",
 ];
 
-/// The statements of another session, for tests.
-pub(crate) fn strangers(
-    handover: Handover,
-    capabilities: Capabilities,
-    has_schema: bool,
-) -> Vec<Vec<u8>> {
-    let rest = STRANGERS_REST.iter().filter(|_| handover == Handover::Reset);
+/// The statements of another session, for tests; `more`: also of this rest.
+pub(crate) fn strangers(more: bool, capabilities: Capabilities, has_schema: bool) -> Vec<Vec<u8>> {
+    let rest = STRANGERS_REST.iter().filter(|_| more);
     // Only a connection that has a schema can be given another.
     let schema = has_schema.then_some(&"USE information_schema");
     let all = STRANGERS.iter().chain(rest).chain(schema);
@@ -128,9 +120,9 @@ pub(crate) fn strangers(
 }
 
 /// What is on the connection after these, of which the server has reported this.
-pub(crate) fn left_by_strangers(left: Left, handover: Handover, reported: &Reported) -> Left {
+pub(crate) fn left_by_strangers(left: Left, more: bool, reported: &Reported) -> Left {
     let Left::Known(mut left) = left else { return Left::Unknown };
-    if handover == Handover::Reset {
+    if more {
         return Left::Unknown;
     }
     for change in &reported.changes {
@@ -148,12 +140,8 @@ mod tests {
     use super::*;
     use crate::backend::left::LeftState;
 
-    fn restoration(
-        state: &SessionState,
-        left: &Left,
-        handover: Handover,
-    ) -> (&'static str, Vec<String>) {
-        let Restoration { packets, sent, .. } = restoring(state, left, handover, Capabilities(0));
+    fn restoration(state: &SessionState, left: &Left) -> (&'static str, Vec<String>) {
+        let Restoration { packets, sent, .. } = restoring(state, left, Capabilities(0));
         let text = |packet: &Vec<u8>| String::from_utf8_lossy(&packet[5..]).into_owned();
         (sent, packets.iter().map(text).collect())
     }
@@ -196,27 +184,25 @@ mod tests {
             "SET TRANSACTION READ ONLY",
             "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
         ];
-        let said = |left: &Left| restoration(&state, left, Handover::Delta);
+        let said = |left: &Left| restoration(&state, left);
         assert_eq!(said(&Left::Unknown), ("reset", all.map(str::to_owned).to_vec()));
         assert_eq!(said(&Left::Nothing), ("all", all[1..].iter().map(|&s| s.to_owned()).collect()));
     }
 
     #[test]
     fn a_reset_keeps_roles_and_not_the_character_set_of_the_schema() {
-        let settings = restoration(&full(), &Left::Unknown, Handover::Reset).1[4].clone();
-        for (alone, handover) in [(true, Handover::Reset), (false, Handover::Delta)] {
-            let said = restoration(&full(), &left(&full(), alone), handover);
-            assert_eq!(said, ("reset", vec![String::new(), "db".to_owned(), settings.clone()]));
-        }
+        let settings = restoration(&full(), &Left::Unknown).1[4].clone();
+        let said = restoration(&full(), &left(&full(), false));
+        assert_eq!(said, ("reset", vec![String::new(), "db".to_owned(), settings]));
     }
 
     #[test]
     fn between_equal_states_nothing_is_sent() {
-        let said = restoration(&full(), &left(&full(), true), Handover::Delta);
+        let said = restoration(&full(), &left(&full(), true));
         assert_eq!(said, ("nothing", vec![]));
         let Left::Known(mut old) = left(&full(), true) else { unreachable!() };
         old.since = clock::now().saturating_sub(std::time::Duration::from_secs(2));
-        assert_eq!(restoration(&full(), &Left::Known(old), Handover::Delta).0, "reset");
+        assert_eq!(restoration(&full(), &Left::Known(old)).0, "reset");
     }
 
     #[test]
@@ -227,25 +213,25 @@ mod tests {
         other.schema = Some((*b"x").into());
         other.last_insert_id = 0;
         other.user_variables.clear();
-        let said = restoration(&full(), &left(&other, true), Handover::Delta);
+        let said = restoration(&full(), &left(&other, true));
         let settings = "SET SESSION sql_mode='ANSI_QUOTES',SESSION autocommit=DEFAULT,SESSION last_insert_id=7,@`a``b`=5";
         assert_eq!(said, ("delta", vec!["db".to_owned(), settings.to_owned()]));
         // DEFAULT would be the opposite on MySQL.
         let mut unchecked = full();
         unchecked.set(b"foreign_key_checks", b"OFF");
-        let said = restoration(&full(), &left(&unchecked, true), Handover::Delta);
+        let said = restoration(&full(), &left(&unchecked, true));
         let back = "SET SESSION foreign_key_checks=@@global.foreign_key_checks";
         assert_eq!(said, ("delta", vec![back.to_owned()]));
         // Literals are texts of two bytes a character there.
         let mut wide = full();
         wide.collation = Some((*b"utf16_bin").into());
-        assert_eq!(restoration(&full(), &left(&wide, true), Handover::Delta).0, "reset");
+        assert_eq!(restoration(&full(), &left(&wide, true)).0, "reset");
         // Nothing takes a user variable away, or a setting for the next transaction.
-        let said = restoration(&other, &left(&full(), true), Handover::Delta);
+        let said = restoration(&other, &left(&full(), true));
         assert_eq!(said.0, "reset");
         other.user_variables = full().user_variables;
         other.characteristics = (*b"SET TRANSACTION READ ONLY;").into();
-        let said = restoration(&full(), &left(&other, true), Handover::Delta);
+        let said = restoration(&full(), &left(&other, true));
         assert_eq!(said.0, "reset");
     }
 
@@ -259,7 +245,7 @@ mod tests {
         to.set_names();
         let mut from = to.clone();
         from.set(b"character_set_results", b"latin1");
-        let said = restoration(&to, &left(&from, true), Handover::Delta);
+        let said = restoration(&to, &left(&from, true));
         assert_eq!(said, ("delta", vec!["SET NAMES utf8mb4 COLLATE utf8mb4_bin".to_owned()]));
     }
 
@@ -273,23 +259,23 @@ mod tests {
         state.set_names();
         let from = state.clone();
         state.schema = Some("d\u{e9}".as_bytes().into());
-        let said = restoration(&state, &left(&from, true), Handover::Delta);
+        let said = restoration(&state, &left(&from, true));
         let names = ["SET NAMES utf8mb4", "d\u{e9}", "SET NAMES gbk COLLATE gbk_chinese_ci"];
         assert_eq!(said, ("delta", names.map(str::to_owned).to_vec()));
-        assert_eq!(restoration(&state, &left(&state, true), Handover::Delta).0, "nothing");
+        assert_eq!(restoration(&state, &left(&state, true)).0, "nothing");
         state.schema = from.schema.clone();
         state.role = Some((*b"`r{`").into());
-        let said = restoration(&state, &left(&from, true), Handover::Delta);
+        let said = restoration(&state, &left(&from, true));
         assert_eq!(said.1[..2], ["SET NAMES utf8mb4", "SET ROLE `r{`"]);
     }
 
     #[test]
     fn no_transaction_begins_again() {
         let mut state = SessionState::default();
-        let before = restoration(&state, &Left::Unknown, Handover::Reset).1;
+        let before = restoration(&state, &Left::Unknown).1;
         state.characteristics =
             (*b"SET TRANSACTION READ ONLY; START TRANSACTION READ ONLY;").into();
-        let after = restoration(&state, &Left::Unknown, Handover::Reset).1;
+        let after = restoration(&state, &Left::Unknown).1;
         assert_eq!(after[before.len()..], ["SET TRANSACTION READ ONLY"]);
     }
 }

@@ -141,7 +141,7 @@ fn an_account_without_a_connection_gets_one_whatever_others_keep(server: &Server
 }
 
 fn a_reset_right_after_a_login_is_answered(server: &Server) {
-    let ground = Ground::new(server, 3, &["--handover", "delta", "--pool-wait", "20s"]);
+    let ground = Ground::new(server, 3, &["--pool-wait", "20s"]);
     let mut sessions = Vec::new();
     for n in 0..8 {
         let mut session = ground.session();

@@ -14,7 +14,7 @@ on_both! {
 
 /// Two sessions of one account over one connection.
 fn two(server: &Server) -> (Ground, [Session; 2]) {
-    let ground = Ground::new(server, 1, &["--handover", "delta"]);
+    let ground = Ground::new(server, 1, &[]);
     let sessions = [ground.session(), ground.session()];
     ground.until_none_is_surplus();
     (ground, sessions)

@@ -522,7 +522,7 @@ fn round(storm: &Storm, seed: u64) {
 
 fn sessions_that_move_by_what_differs_answer_as_those_that_stay(server: &Server) {
     let seed = number("LOCKSTEAD_STORM_SEED").unwrap_or_else(|| rand::random::<u64>() >> 40);
-    let extra = ["--handover", "delta", "--pool-wait", "60s"];
+    let extra = ["--pool-wait", "60s"];
     let ground = Ground::new(server, CONNECTIONS, &extra);
     let second = Tenant::create(ground.server(), "another password");
     teach(&ground.proxy, &second.account);

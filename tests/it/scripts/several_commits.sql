@@ -1,5 +1,5 @@
 # Commits in texts of several statements, of a session that holds a lock: each is fenced.
-@also over_tls over_zlib shuffled delta
+@also over_tls over_zlib shuffled
 @session a caps=+MULTI_STATEMENTS
 @session b caps=+MULTI_STATEMENTS,-DEPRECATE_EOF
 @setup CREATE TABLE $DB.t (id INT PRIMARY KEY, v INT)

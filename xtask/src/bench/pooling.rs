@@ -8,13 +8,8 @@ use lockstead_support::Flavour;
 use super::Run;
 use crate::workplace::{let_connections_be_shared, pause};
 
-/// Proxies whose sessions share connections, how many, and how these get a session's state.
-const SHARED: [(&str, &str, &str); 4] = [
-    ("shared", "16", "reset"),
-    ("shared by delta", "16", "delta"),
-    ("wide", "64", "reset"),
-    ("wide by delta", "64", "delta"),
-];
+/// Proxies whose sessions share connections, and how many.
+const SHARED: [(&str, &str); 2] = [("shared", "16"), ("wide", "64")];
 
 /// MySQL Router, whose clients share connections.
 const ROUTER: &str = "sharing router";
@@ -24,9 +19,9 @@ const VISITS: usize = 500;
 
 /// Clients, and what they are compared at.
 const SIZES: [(usize, &[&str]); 3] = [
-    (16, &["session", "shared", "shared by delta", ROUTER]),
-    (256, &["session", "shared", "shared by delta", ROUTER]),
-    (1000, &["direct", "wide", "wide by delta"]),
+    (16, &["session", "shared", ROUTER]),
+    (256, &["session", "shared", ROUTER]),
+    (1000, &["direct", "wide"]),
 ];
 
 impl Run<'_> {
@@ -68,8 +63,8 @@ impl Run<'_> {
     }
 
     /// Starts a proxy whose sessions share connections, and that knows the benchmarks' account.
-    fn start_shared(&mut self, (name, size, handover): (&'static str, &str, &str)) -> Result<()> {
-        let arguments = ["--pooling", "transaction", "--pool-size", size, "--handover", handover];
+    fn start_shared(&mut self, (name, size): (&'static str, &str)) -> Result<()> {
+        let arguments = ["--pooling", "transaction", "--pool-size", size];
         self.stage.start_lockstead(name, &arguments)?;
         self.stage.teach(name)?;
         Ok(())

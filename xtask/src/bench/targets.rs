@@ -143,21 +143,18 @@ fn words(group: &Group) -> Vec<Verdict> {
 }
 
 fn pooling(group: &Group) -> Vec<Verdict> {
-    let of = |shared| {
-        let rate = |n, other| group.ratio("per_second", (n, shared), (n, other));
-        let own = |n| format!("point selects, {n} clients, 16 {shared}/own connections");
-        let mut out = vec![
-            verdict(own(16), rate(16, "session"), Must::Reach, 0.95),
-            verdict(own(256), rate(256, "session"), Must::Reach, 0.6),
-        ];
-        let router = "sharing router";
-        if group.median((256, router), "per_second") > 0.0 {
-            let what = format!("point selects, 256 clients, 16 {shared}/MySQL Router's");
-            out.push(verdict(what, rate(256, router), Must::Reach, 2.0));
-        }
-        out
-    };
-    ["shared", "shared by delta"].into_iter().flat_map(of).collect()
+    let rate = |n, other| group.ratio("per_second", (n, "shared"), (n, other));
+    let own = |n| format!("point selects, {n} clients, 16 shared/own connections");
+    let mut out = vec![
+        verdict(own(16), rate(16, "session"), Must::Reach, 0.95),
+        verdict(own(256), rate(256, "session"), Must::Reach, 0.6),
+    ];
+    let router = "sharing router";
+    if group.median((256, router), "per_second") > 0.0 {
+        let what = "point selects, 256 clients, 16 shared/MySQL Router's";
+        out.push(verdict(what, rate(256, router), Must::Reach, 2.0));
+    }
+    out
 }
 
 fn idle_of_shared(group: &Group) -> Vec<Verdict> {
