@@ -2,7 +2,7 @@
 # Fetches the servers and tools that the tests and benchmarks run against:
 #
 #   dev/install.sh [mysql] [mariadb] [mariadb118] [galera] [haproxy] [sysbench]
-#                  [router] [prometheus] [libmysqlclient] [libmariadb]
+#                  [router] [prometheus] [mydumper] [mariabackup] [libmysqlclient] [libmariadb]
 #                  [mysql-tests] [mariadb-tests] [mariadb118-tests] [php-tests] [perl-tests]...
 #                                               (no argument: mysql mariadb)
 #
@@ -485,6 +485,23 @@ install_sysbench() {
   finish sysbench sysbench
 }
 
+install_mydumper() {
+  have mydumper && return
+  distribution
+  unpack mydumper distribution mydumper
+  wrap mydumper mydumper
+  finish mydumper mydumper
+}
+
+# Of the version of `mariadb`, which it must not differ from.
+install_mariabackup() {
+  have mariabackup && return
+  distribution
+  unpack mariabackup distribution mariadb-backup
+  wrap mariabackup mariadb-backup
+  finish mariabackup mariadb-backup
+}
+
 install_prometheus() {
   have prometheus && return
   distribution
@@ -506,7 +523,7 @@ install_router() {
 [ $# -gt 0 ] || set -- mysql mariadb
 for item in "$@"; do
   case $item in
-  mysql | mariadb | mariadb118 | galera | haproxy | sysbench | router | prometheus | libmysqlclient | libmariadb) ;;
+  mysql | mariadb | mariadb118 | galera | haproxy | sysbench | router | prometheus | mydumper | mariabackup | libmysqlclient | libmariadb) ;;
   mysql-tests | mariadb-tests | mariadb118-tests | php-tests | perl-tests) ;;
   *) die "unknown item '$item'; usage: $(sed -n '4,6s/^# *//p' "$0" | tr -s '\n ' ' ')" ;;
   esac

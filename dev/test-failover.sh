@@ -12,6 +12,7 @@
 # eventual  group_replication_consistency=EVENTUAL is refused, and counts no more when it is set back
 # cut     the writer is cut off from the others, with a proxy that has no other server, and the lock is held there;
 #         cut-in: only what others send to it is lost; cut-out: only what it sends to them
+# silent  the writer says nothing any more, to the others and to clients, and no connection to it ends
 # outcomes  the writer is cut off while transactions are committed: an application that gets an OK finds its row, one that gets the error
 #         of a rollback does not, and the others get one that says that it is unknown
 # backlog  SIGKILL of the writer, while the others have still to apply 5,000 transactions
@@ -203,6 +204,31 @@ test_kept() {
   end_clients 2
 }
 
+# silence: no node and no client hears the writer, and its machine takes what they send.
+silence() {
+  local from=$WRITER_NODE
+  topology cut
+  kill -STOP "$(cat "$folder/node$from/pid")"
+  topology failover
+}
+
+# Sessions at the silent server go on at the next one, the busy one too, whose statement is under way there.
+test_silent() {
+  local what=silence began held at from=$WRITER_NODE
+  begin_contest
+  begin_busy
+  pass_on silence
+  at=$(waited 60 'the rival is refused again' answered "$held" '^0')
+  still_mine
+  still_busy
+  say "  $what: the holder goes on after $(since "$began" "$held"), the rival is refused after $(since "$began" "$at"); mode $(mode)"
+  kill -CONT "$(cat "$folder/node$from/pid")"
+  topology heal
+  topology rejoin --node "$from"
+  still_mine
+  end_clients 2
+}
+
 # Both proxies follow one writer. Where all nodes take writes, it is the topology's from now on.
 follow_theirs() {
   local n
@@ -346,6 +372,7 @@ test_one() {
     cut-in) test_cut in ;;
     cut-out) test_cut out ;;
     outcomes) test_outcomes ;;
+    silent) test_silent ;;
     backlog) keep 'SIGKILL with a backlog' crash_with_backlog ;;
     *) die "unknown step '$step'" ;;
     esac

@@ -24,7 +24,7 @@ fi
 . "$(dirname "$0")/common.sh"
 
 read -ra what <<<"${LOCKSTEAD_TEST_ARGS:---lib --bins --tests}"
-"$dev/install.sh" mysql mariadb
+"$dev/install.sh" mysql mariadb mydumper mariabackup
 # Before the servers are started: what does not compile needs none.
 group cargo test --no-run "${what[@]}"
 wait "$pid"

@@ -1,5 +1,8 @@
 //! Backups and read-only minutes: for longer than three leases nobody can write to the lock tables.
 
+use std::ffi::OsStr;
+use std::fs;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -15,6 +18,8 @@ on_both! {
     a_read_lock_disturbs_no_session_in_coexist
     a_server_that_is_read_only_disturbs_no_session_in_coexist
     a_dump_of_all_tables_disturbs_no_session_in_coexist
+    a_dump_by_threads_disturbs_no_session_in_coexist
+    a_backup_of_the_files_disturbs_no_session
     with_a_durable_proxy_a_lock_without_a_row_is_refused
     a_durable_session_releases_a_lock_during_a_backup
     a_read_lock_costs_no_durable_session_its_locks
@@ -81,6 +86,10 @@ fn a_dump_of_all_tables_disturbs_no_session_in_coexist(server: &Server) {
     disturbs_nobody(server, dump_of_all_tables);
 }
 
+fn a_dump_by_threads_disturbs_no_session_in_coexist(server: &Server) {
+    disturbs_nobody(server, dump_by_threads);
+}
+
 /// What ends a backup.
 type GoOn = Box<dyn FnOnce()>;
 
@@ -106,18 +115,119 @@ fn dump_of_all_tables(server: &Server) -> GoOn {
         .stderr(Stdio::inherit())
         .spawn()
         .expect("mysqldump");
-    let mut writer = Session::at(server.port);
-    writer.run("SET lock_wait_timeout=1");
-    eventually("the dump has the read lock", || {
-        let written = writer.client.query(b"INSERT INTO large.other VALUES (1)");
-        (written.error() == Some(1205)).then_some(())
-    });
+    until_nobody_writes(server);
     Box::new(move || {
         let mut out = dump.stdout.take().expect("a pipe");
         let size = std::io::copy(&mut out, &mut std::io::sink()).expect("the dump");
         let end = dump.wait().expect("it ends");
         assert!(end.success() && size > 8_000_000, "{end}, {size} bytes");
     })
+}
+
+/// mydumper, whose FLUSH TABLES WITH READ LOCK waits for a long statement. All that want to write wait for it.
+fn dump_by_threads(server: &Server) -> GoOn {
+    let mut root = server.root();
+    root.run("CREATE DATABASE large");
+    root.run("CREATE TABLE large.t (v INT)");
+    root.run("CREATE TABLE large.other (v INT)");
+    root.run("INSERT INTO large.t VALUES (1)");
+    let mut long = server.root();
+    let id = long.column("SELECT CONNECTION_ID()").concat();
+    let query = std::thread::spawn(move || long.try_run("UPDATE large.t SET v=v+SLEEP(1000)"));
+    let runs =
+        format!("SELECT COUNT(*) FROM {} WHERE id={id} AND info LIKE '%SLEEP%'", root.processes());
+    eventually("the query runs", || (root.column(&runs) == ["1"]).then_some(()));
+    let out = beside(server, "dump");
+    let mut dump = Command::new(cache().join("bin/mydumper"))
+        .args(["--host=127.0.0.1", "--user=root", "--password=rootpw", "--database=large"])
+        .args([&format!("--port={}", server.port), "--long-query-guard=2000", "--verbose=0"])
+        .args([OsStr::new("--outputdir"), out.as_os_str()])
+        .spawn()
+        .expect("mydumper");
+    until_nobody_writes(server);
+    Box::new(move || {
+        root.run(&format!("KILL QUERY {id}"));
+        query.join().expect("a query");
+        let end = dump.wait().expect("it ends");
+        let files = fs::read_dir(out).expect("the dump").count();
+        assert!(end.success() && files > 2, "{end}, {files} files");
+    })
+}
+
+/// A path that goes with the server.
+fn beside(server: &Server, name: &str) -> PathBuf {
+    PathBuf::from(server.root().column("SELECT @@tmpdir").concat()).join(name)
+}
+
+/// Waits until an INSERT is not let in.
+fn until_nobody_writes(server: &Server) {
+    let mut writer = Session::at(server.port);
+    writer.run("SET lock_wait_timeout=1");
+    eventually("the dump has the read lock", || {
+        let written = writer.client.query(b"INSERT INTO large.other VALUES (1)");
+        (written.error() == Some(1205)).then_some(())
+    });
+}
+
+/// MariaDB's own tool, which copies the files of the running server. MySQL: what XtraBackup asks of the server, for three leases.
+fn a_backup_of_the_files_disturbs_no_session(server: &Server) {
+    let (own, url, schema) = start(server);
+    let proxies = [&COEXIST[..], &["--mode", "durable"]].map(|mode| proxy(&url, &schema, mode));
+    let mut sessions = proxies.each_ref().map(|proxy| Session::at(proxy.port));
+    for (session, name) in sessions.iter_mut().zip(["kept by one", "kept by two"]) {
+        session.lock(name);
+    }
+    let mut work = || {
+        for (session, name) in sessions.iter_mut().zip(["turn of one", "turn of two"]) {
+            session.lock(name);
+            assert_eq!(session.value("SELECT 7").as_deref(), Some("7"));
+            session.unlock(name);
+        }
+    };
+    match flavour_of(server) {
+        Flavour::MySql => {
+            let mut backup = own.server.root();
+            backup.run("LOCK INSTANCE FOR BACKUP");
+            let began = Instant::now();
+            while began.elapsed() < THREE_LEASES {
+                work();
+                backup.run("FLUSH NO_WRITE_TO_BINLOG ENGINE LOGS");
+                backup.run("SELECT * FROM performance_schema.log_status");
+            }
+            backup.run("UNLOCK INSTANCE");
+        }
+        Flavour::MariaDb => {
+            let log = beside(&own.server, "log");
+            let data = own.server.root().column("SELECT @@datadir").concat();
+            let mut backup = Command::new(cache().join("bin/mariadb-backup"))
+                .args(["--no-defaults", "--backup", "--host=127.0.0.1", "--user=root"])
+                .args(["--password=rootpw", &format!("--port={}", own.server.port)])
+                .args([&format!("--datadir={data}"), "--target-dir"])
+                .arg(beside(&own.server, "backup"))
+                .stderr(fs::File::create(&log).expect("a log"))
+                .spawn()
+                .expect("mariadb-backup");
+            let mut turns = 0;
+            let end = loop {
+                work();
+                turns += 1;
+                if let Some(end) = backup.try_wait().expect("it runs") {
+                    break end;
+                }
+            };
+            let log = fs::read_to_string(log).expect("a log");
+            assert!(end.success() && log.contains("completed OK!") && turns > 1, "{turns}: {log}");
+        }
+    }
+    work();
+    for (session, name) in sessions.iter_mut().zip(["kept by one", "kept by two"]) {
+        assert_eq!(holder(&own.server, &schema, name), Some(session.id()));
+        session.unlock(name);
+    }
+    for proxy in &proxies {
+        assert!(proxy.metric("lockstead_fenced_sessions_total") < 1.0);
+        assert!(proxy.metric("lockstead_lease_good") >= 1.0, "it grants");
+    }
 }
 
 fn disturbs_nobody(server: &Server, backup: impl FnOnce(&Server) -> GoOn) {
