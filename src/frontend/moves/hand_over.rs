@@ -1,6 +1,7 @@
 //! A session that has got another connection puts its state there.
 
 use super::Mover;
+use crate::backend::left::Left;
 use crate::frontend::link::asker::Asker;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::reply::Reply;
@@ -13,9 +14,19 @@ impl Mover<'_> {
     /// Puts the session's state on its connection.
     pub(super) async fn restore(&mut self) -> Result<Restored, CloseReason> {
         let left = self.link.server_mut().take_left();
+        let restored = self.restore_over(&left).await?;
+        // What one session may set, such as `require_row_format`, another one may not have the right to set back.
+        if matches!((&restored, &left), (Restored::Refused(_), Left::Known(_))) {
+            return self.restore_over(&Left::Unknown).await;
+        }
+        Ok(restored)
+    }
+
+    /// Puts the session's state in place of what was left.
+    async fn restore_over(&mut self, left: &Left) -> Result<Restored, CloseReason> {
         let Some(pooled) = self.pooled() else { return Ok(Restored::Done) };
         let Restoration { mut packets, sent, resets } =
-            restoring(&pooled.state, &left, self.link.capabilities());
+            restoring(&pooled.state, left, self.link.capabilities());
         self.link.metrics().pool_moves.with_label_values(&[sent]).inc();
         let asks = self.link.server().run().is_none();
         // After a reset, and before the session's own state is set.

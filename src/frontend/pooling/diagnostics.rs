@@ -11,6 +11,8 @@ const LARGEST: usize = 16 * 1024;
 /// The questions for them, as clients write them, too: for their numbers, and for all of them.
 pub(crate) const COUNTS: [&str; 2] = ["show count(*) warnings", "show count(*) errors"];
 pub(crate) const LISTS: [&str; 2] = ["show warnings", "show errors"];
+/// Columns of the answer to each of [`LISTS`].
+const COLUMNS: usize = 3;
 
 /// What a session took along when it left the connection that knew them.
 #[derive(Debug)]
@@ -35,6 +37,18 @@ impl Diagnostics {
             Back::Errors => Some(self.numbers[1]),
             Back::RowCount | Back::FoundRows | Back::ConnectionId | Back::ThreadId => None,
         }
+    }
+
+    /// Whether the answers are the same ones in this character set.
+    pub(super) fn reads_in(&self, charset: &[u8]) -> bool {
+        const NOT_AS_ASCII: [&[u8]; 4] = [b"ucs2", b"utf16", b"utf32", b"swe7"];
+        let is_ascii = |row: &[u8]| row.iter().all(|byte| byte.is_ascii() && *byte != 0);
+        let are_ascii = |reply: &[u8]| {
+            let rows = frames(reply).map(|frame| &frame[HEADER..]).skip(1 + COLUMNS);
+            rows.filter(|payload| payload.first() != Some(&0xfe)).all(is_ascii)
+        };
+        !NOT_AS_ASCII.iter().any(|begin| charset.starts_with(begin))
+            && self.replies[COUNTS.len()..].iter().all(|reply| are_ascii(reply))
     }
 
     /// The answer to a question, in a session with this status.
@@ -113,5 +127,29 @@ mod tests {
         let now = Status(Status::IN_TRANS | Status::AUTOCOMMIT | Status::METADATA_CHANGED);
         assert_eq!(told.answer(2, now).as_deref(), Some(&*reply(0x23)));
         assert_eq!(told.answer(4, now), None);
+    }
+
+    #[test]
+    fn ascii_reads_alike_in_most_character_sets() {
+        let told = |message: &[u8]| {
+            let row = [&b"\x05Error\x041649"[..], message].concat();
+            let packets: [&[u8]; 6] =
+                [b"\x03", b"a\x21\0", b"b\0", b"c\xe0", &row, b"\xfe\0\0\x22\0"];
+            let mut list = Vec::new();
+            for (seq, packet) in (1..).zip(packets) {
+                crate::protocol::frame::put_frame(&mut list, seq, packet);
+            }
+            let list = list.into_boxed_slice();
+            let count: Box<[u8]> = Box::default();
+            Diagnostics::new([1, 1], [count.clone(), count, list.clone(), list]).expect("few")
+        };
+        let plain = told(b"\x0eUnknown locale");
+        for (charset, alike) in
+            [(&b"latin1"[..], true), (b"utf8mb4", true), (b"", true), (b"utf16le", false)]
+        {
+            assert_eq!(plain.reads_in(charset), alike, "{charset:?}");
+        }
+        assert!(!told(b"\x02\xc3\xa9").reads_in(b"latin1"));
+        assert!(!told(b"\x04\0a\0b").reads_in(b"latin1"), "they were told in ucs2");
     }
 }

@@ -70,10 +70,6 @@ impl PooledSession {
     }
 
     pub(super) fn note_variable(&mut self, name: &[u8]) {
-        // Warnings that were taken along were told in another character set.
-        if name == b"character_set_results" && self.warnings.are_taken() {
-            self.warnings.forget(&mut self.pins);
-        }
         match VariableKind::of(name) {
             VariableKind::Carried => {
                 let coupled = COUPLED.iter().find(|(first, _)| *first == name);

@@ -23,7 +23,10 @@ impl PooledSession {
             self.take_in_prepared(reported, nth);
             self.state.take_in(change);
             match change {
-                SessionChange::Variable { name, .. } => {
+                SessionChange::Variable { name, value } => {
+                    if **name == *b"character_set_results" {
+                        self.warnings.note_charset(value, &mut self.pins);
+                    }
                     self.note_variable(name);
                     if self.under_way.reports_late
                         && VariableKind::of(name) == VariableKind::Carried

@@ -66,9 +66,11 @@ impl KeptWarnings {
         pins.remove(Pin::Diagnostics);
     }
 
-    /// Whether the session took any along.
-    pub(super) fn are_taken(&self) -> bool {
-        self.taken.is_some()
+    /// The client reads answers in this character set now. Warnings that were taken along were told in another one.
+    pub(super) fn note_charset(&mut self, charset: &[u8], pins: &mut Pins) {
+        if self.taken.as_ref().is_some_and(|taken| !taken.reads_in(charset)) {
+            self.forget(pins);
+        }
     }
 
     /// A statement is about to run, which may clear them.

@@ -1,15 +1,19 @@
 //! What a session leaves on its connection changes nothing for the next one, which gets what differs.
 
 use super::ground::Ground;
-use crate::script::Server;
+use crate::own_server::flavour_of;
+use crate::script::{Flavour, Server};
 use crate::session::Session;
 use crate::stage::{Database, on_both};
+use crate::wire::Kind;
 
 on_both! {
     variables_of_a_session_are_as_after_a_login_for_the_next
     a_session_in_a_wide_collation_changes_no_texts_of_the_next
     a_schema_has_its_character_set_after_a_move
     values_that_replace_those_of_the_schema_stay_set
+    what_the_next_session_may_not_set_back_is_reset
+    warnings_outlive_a_move_and_another_character_set
 }
 
 /// Two sessions of one account over one connection.
@@ -110,4 +114,41 @@ fn values_that_replace_those_of_the_schema_stay_set(server: &Server) {
     assert_ne!(own.as_deref(), Some("latin1_bin"));
     other.run("DO 1");
     assert_eq!(one.value(asked), own, "the schema's own");
+}
+
+/// MySQL lets every session demand row events, and few have the right to end that.
+fn what_the_next_session_may_not_set_back_is_reset(server: &Server) {
+    if flavour_of(server) == Flavour::MariaDb {
+        return;
+    }
+    let (ground, [mut one, mut other]) = two(server);
+    let asked = "SELECT @@require_row_format";
+    for _ in 0..2 {
+        one.run("SET SESSION require_row_format = ON");
+        assert_eq!(other.value(asked).as_deref(), Some("0"));
+        assert_eq!(one.value(asked).as_deref(), Some("1"));
+    }
+    let resets = ground.proxy.metric("lockstead_pool_moves_total{sent=\"reset\"}");
+    assert!(resets >= 2.0, "{resets}");
+}
+
+/// MariaDB keeps them through statements that use no table.
+fn warnings_outlive_a_move_and_another_character_set(server: &Server) {
+    let (ground, [mut one, mut other]) = two(server);
+    let mut native = Session::of(ground.server().port, &ground.tenant.account);
+    for charset in ["latin1", "cp1251", "utf8mb4"] {
+        let mut said = Vec::new();
+        for session in [&mut one, &mut native] {
+            session.client.query(b"SET lc_time_names = 'xx_XX'");
+            other.run("SET @from = 1");
+            session.run(&format!("SET NAMES {charset}"));
+            let list = session.client.query(b"SHOW WARNINGS").packets;
+            let rows = list.iter().filter(|p| p.kind == Kind::TextRow);
+            said.push((
+                session.value("SHOW COUNT(*) WARNINGS"),
+                rows.map(|p| p.payload.clone()).collect::<Vec<_>>(),
+            ));
+        }
+        assert_eq!(said[0], said[1], "{charset}");
+    }
 }
