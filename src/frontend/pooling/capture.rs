@@ -242,8 +242,9 @@ impl Doubts {
                 continue;
             };
             let length: usize = std::str::from_utf8(length).ok()?.parse().ok()?;
-            captured.large |= length > LARGEST;
-            if length <= LARGEST {
+            let fits = length <= LARGEST && is_well_formed(hex?, charset?);
+            captured.large |= !fits;
+            if fits {
                 let value = user_value(*kinds.get(n)?, hex?, text, charset?, collation?)?;
                 state.user_variables.insert(name.clone(), value.into());
             }
@@ -261,7 +262,7 @@ pub(crate) struct Captured {
     pub run: Option<i64>,
     /// FOUND_ROWS().
     pub found_rows: Option<i64>,
-    /// A user variable is too large to be taken along, or all of them are.
+    /// A user variable cannot be taken along, by its size or its bytes, or all of them are too large.
     pub large: bool,
     /// The server runs statements at each login.
     pub init_connect: bool,
@@ -302,6 +303,16 @@ fn null(kind: LiteralKind, charset: &[u8]) -> Option<Vec<u8>> {
         LiteralKind::Other if charset == b"binary" => return None,
         LiteralKind::Other => [b"CONVERT(NULL USING ", charset, b")"].concat(),
     })
+}
+
+/// Whether bytes are text of a character set: servers take no literal of others. MariaDB gives a variable the character set
+/// of what a statement assigns to it when it prepares the statement, and leaves the bytes as they are.
+fn is_well_formed(hex: &[u8], charset: &[u8]) -> bool {
+    !charset.starts_with(b"utf8")
+        || hex::decode(hex).is_ok_and(|bytes| {
+            let short = |text: &str| text.chars().all(|c| c.len_utf8() < 4);
+            std::str::from_utf8(&bytes).is_ok_and(|text| charset == b"utf8mb4" || short(text))
+        })
 }
 
 /// A user variable's value as an expression of the same type.
@@ -375,6 +386,20 @@ mod tests {
         assert_eq!(state.wait_timeout(), Some(Duration::from_hours(8)));
         assert_eq!(state.collation.as_deref(), Some(&b"latin1_bin"[..]));
         assert_eq!(doubts.answered(&values[1..], &kinds, (Flavour::MySql, 8), &mut state), None);
+    }
+
+    #[test]
+    fn bytes_that_no_literal_has_are_known() {
+        for (hex, charset, fine) in [
+            ("C3A9", "utf8mb4", true),
+            ("C49DAA11", "utf8mb4", false),
+            ("F09F9880", "utf8mb4", true),
+            ("F09F9880", "utf8mb3", false),
+            ("AA11", "latin1", true),
+            ("", "utf8mb3", true),
+        ] {
+            assert_eq!(is_well_formed(hex.as_bytes(), charset.as_bytes()), fine, "{hex} {charset}");
+        }
     }
 
     #[test]

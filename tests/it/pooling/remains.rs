@@ -14,6 +14,7 @@ on_both! {
     values_that_replace_those_of_the_schema_stay_set
     what_the_next_session_may_not_set_back_is_reset
     warnings_outlive_a_move_and_another_character_set
+    bytes_that_no_literal_has_keep_their_session
 }
 
 /// Two sessions of one account over one connection.
@@ -150,5 +151,25 @@ fn warnings_outlive_a_move_and_another_character_set(server: &Server) {
             ));
         }
         assert_eq!(said[0], said[1], "{charset}");
+    }
+}
+
+/// MariaDB gives a variable another character set when it prepares a statement that assigns to it.
+fn bytes_that_no_literal_has_keep_their_session(server: &Server) {
+    let ground = Ground::new(server, 2, &[]);
+    let mut sessions = [(); 3].map(|()| ground.session());
+    ground.until_none_is_surplus();
+    let mut native = Session::of(ground.server().port, &ground.tenant.account);
+    for session in [&mut sessions[0], &mut native] {
+        session.run("SET NAMES utf8mb4");
+        session.run("SET @f = _binary x'c49d1d455f68aa11'");
+        session.client.prepare(b"SET @f = CONCAT(?, 1)");
+    }
+    for n in 0..4 {
+        for session in &mut sessions[1..] {
+            session.run(&format!("SET @a = {n}"));
+        }
+        let asked = "SELECT CONCAT_WS(' ', HEX(@f), CHARSET(@f))";
+        assert_eq!(sessions[0].value(asked), native.value(asked));
     }
 }

@@ -403,9 +403,9 @@ fn said(
                 }
                 // Documented: the number of a collation in the definitions of texts.
                 Kind::Column => bytes = without_collation(bytes),
-                // Documented: reports of a transaction's state.
+                // Documented: reports of a transaction's state, and of a schema that an execution has set again.
                 Kind::Ok if flavour == Flavour::MySql => {
-                    bytes = without_transactions(bytes, step.is_text());
+                    bytes = without_some_reports(bytes, step);
                 }
                 _ => {}
             }
@@ -429,8 +429,10 @@ fn without_collation(payload: Vec<u8>) -> Vec<u8> {
     format!("{column:?}").into_bytes()
 }
 
-/// An OK packet without reports of the transaction's state, and without the lengths of what follows.
-fn without_transactions(payload: Vec<u8>, warnings: bool) -> Vec<u8> {
+/// An OK packet without reports of the transaction's state, or of a schema that the statement has not chosen, and without the
+/// lengths of what follows.
+fn without_some_reports(payload: Vec<u8>, step: &Step) -> Vec<u8> {
+    const SCHEMA: u8 = 1;
     const TRANSACTION: u8 = 5;
     const CHANGED: u16 = 0x4000;
     let Some(ok) = OkPacket::parse(&payload) else { return payload };
@@ -442,13 +444,13 @@ fn without_transactions(payload: Vec<u8>, warnings: bool) -> Vec<u8> {
     let mut changes = Cursor(rest.lenenc_bytes().unwrap_or_default());
     let mut kept = Vec::new();
     while let (Some(kind), Some(change)) = (changes.u8(), changes.lenenc_bytes()) {
-        if kind != TRANSACTION {
+        if kind != TRANSACTION && (kind != SCHEMA || step.chooses_schema()) {
             kept.extend_from_slice(&[&[kind], change].concat());
         }
     }
     let status = ok.status & !CHANGED;
     // Documented, too: warnings of the statement before it.
-    let warnings = if warnings { ok.warnings } else { 0 };
+    let warnings = if step.is_text() { ok.warnings } else { 0 };
     let head = format!("{} {} {status} {warnings} ", ok.affected, ok.insert_id);
     [&payload[..1], head.as_bytes(), info, &kept].concat()
 }

@@ -118,6 +118,15 @@ pub(super) enum Step {
 }
 
 impl Step {
+    /// Whether it chooses a default schema.
+    pub(super) fn chooses_schema(&self) -> bool {
+        match self {
+            Self::Schema(_) | Self::ChangeUser => true,
+            Self::Query(text) => text.starts_with(b"USE "),
+            _ => false,
+        }
+    }
+
     /// Whether the server finds warnings of its own to tell.
     pub(super) fn is_text(&self) -> bool {
         matches!(self, Self::Query(_) | Self::Execute(..) | Self::Again(..))
