@@ -35,6 +35,15 @@ a: SELECT ROW_COUNT(), "it\"s GET_LOCK('k',0)"
 [mariadb] = 1
 [mariadb] ~ 0
 [mariadb] a: DO RELEASE_ALL_LOCKS()
+# Names in bytes of no character set, which the server reads as a wide one.
+[mysql] a: SET NAMES binary
+[mysql] a: SET collation_connection=utf16_bin
+[mysql] a: DO GET_LOCK('$Nbinary',0)
+[mysql] a: SET NAMES utf8mb4
+[mysql] a: SELECT IS_USED_LOCK('$Nbinary') IS NULL
+[mysql] = 1
+[mysql] ~ 0
+[mysql] a: DO RELEASE_ALL_LOCKS()
 # Types.
 [mysql] a: SELECT JSON_ARRAY(GET_LOCK('$Njson',0))
 [mysql] = [1]

@@ -81,7 +81,7 @@ const ERRORS: [&str; 8] = [
     "SET @b = (SELECT 1 UNION SELECT 2)",
     "SET NAMES nosuch",
 ];
-const ASKS: [&str; 10] = [
+const ASKS: [&str; 9] = [
     "SELECT @a, @b, @c, @`d e`, @f, @g.h",
     "SELECT HEX(@a), CHARSET(@a), COLLATION(@a), HEX(@b), CHARSET(@b), COLLATION(@b), HEX(@f), @a = @b, @c + 0",
     "SELECT @@character_set_client, @@character_set_connection, @@character_set_results, @@collation_connection, COLLATION('x'), 'a' = 'A', @@character_set_database",
@@ -90,9 +90,9 @@ const ASKS: [&str; 10] = [
     "SELECT @@sql_mode, \"x\", 'a' || 'b', 'a\\'",
     "SELECT @@time_zone, FROM_UNIXTIME(86400), @@autocommit, @@lc_time_names, DATE_FORMAT('2024-03-01', '%M')",
     "SELECT COUNT(*), MAX(id), MIN(v) FROM t",
-    "SELECT IS_USED_LOCK('$DB.k') = CONNECTION_ID(), IS_FREE_LOCK('$DB.k')",
     "SELECT @@innodb_lock_wait_timeout, @@max_join_size, @@sql_big_selects, @@sql_safe_updates, @@foreign_key_checks, @@unique_checks",
 ];
+const LOCK_QUESTION: &str = "SELECT IS_USED_LOCK('$DB.k') = CONNECTION_ID(), IS_FREE_LOCK('$DB.k')";
 /// Questions whose answers depend on the statement before them.
 const LOOKS: [&str; 4] =
     ["SHOW WARNINGS", "SHOW ERRORS", "SHOW COUNT(*) WARNINGS", "SELECT ROW_COUNT()"];
@@ -321,6 +321,7 @@ impl<'a> Grammar<'a> {
             73..76 => self.lock(),
             76..78 => self.renewal(),
             78..86 => Step::Variables,
+            86 => self.in_utf8(LOCK_QUESTION),
             _ => query(self.pick(&ASKS)),
         }
     }
@@ -662,17 +663,18 @@ impl<'a> Grammar<'a> {
     }
 
     fn lock(&mut self) -> Step {
-        let call = query(self.pick(&[
+        let call = self.pick(&[
             "SELECT GET_LOCK('$DB.k', 0)",
             "DO GET_LOCK('$DB.k', 0)",
             "SELECT RELEASE_LOCK('$DB.k')",
             "SELECT RELEASE_ALL_LOCKS()",
-        ]));
-        if self.is_mysql() {
-            return call;
-        }
-        // In a wide character set its server knows another name.
-        self.next.push_back(call);
+        ]);
+        self.in_utf8(call)
+    }
+
+    /// Documented: in a wide character set servers may know another name.
+    fn in_utf8(&mut self, call: &str) -> Step {
+        self.next.push_back(query(call));
         query("SET NAMES utf8mb4")
     }
 
