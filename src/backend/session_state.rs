@@ -39,12 +39,40 @@ const NO_STATE: [&[u8]; 7] = [
 /// What is set with a schema: to select one sets them to its own, without a report.
 pub(crate) const OF_SCHEMA: [&[u8]; 2] = [b"character_set_database", b"collation_database"];
 
-/// To set the first of these variables sets the second as well, which MySQL does not report.
-pub(crate) const COUPLED: [(&[u8], &[u8]); 3] = [
+/// To set the first of these variables sets the second as well, which servers do not report.
+pub(crate) const COUPLED: [(&[u8], &[u8]); 8] = [
     (b"character_set_database", b"collation_database"),
     (b"character_set_server", b"collation_server"),
     (b"max_join_size", b"sql_big_selects"),
+    // MariaDB's: the first are parts of the second.
+    (b"log_queries_not_using_indexes", b"log_slow_filter"),
+    (b"log_slow_admin_statements", b"log_slow_disabled_statements"),
+    (b"log_slow_slave_statements", b"log_slow_disabled_statements"),
+    (b"old", b"old_mode"),
+    (b"wsrep_causal_reads", b"wsrep_sync_wait"),
 ];
+
+/// Two names of one variable. Servers report the one that a statement has said.
+const ALIASES: [(&[u8], &[u8]); 9] = [
+    (b"alter_algorithm", b"old_alter_table"),
+    (b"log_slow_min_examined_row_limit", b"min_examined_row_limit"),
+    (b"log_slow_query", b"slow_query_log"),
+    (b"log_slow_query_time", b"long_query_time"),
+    (b"max_delayed_threads", b"max_insert_delayed_threads"),
+    (b"tmp_memory_table_size", b"tmp_table_size"),
+    (b"transaction_isolation", b"tx_isolation"),
+    (b"transaction_read_only", b"tx_read_only"),
+    (b"default_storage_engine", b"storage_engine"),
+];
+
+/// The other name of a variable.
+fn alias(name: &[u8]) -> Option<&'static [u8]> {
+    ALIASES.iter().find_map(|(one, other)| match name {
+        name if name == *one => Some(*other),
+        name if name == *other => Some(*one),
+        _ => None,
+    })
+}
 
 /// How long a session may be idle. At a login it is that of `interactive_timeout` for some clients.
 pub(crate) const WAIT_TIMEOUT: &[u8] = b"wait_timeout";
@@ -150,7 +178,8 @@ impl SessionState {
 
     /// A system variable's value as text, if it is known.
     pub(crate) fn variable(&self, name: &[u8]) -> Option<&[u8]> {
-        self.variables.get(name).map(|value| &**value)
+        let value = self.variables.get(name).or_else(|| self.variables.get(alias(name)?));
+        value.map(|value| &**value)
     }
 
     /// What SET NAMES is to say, where one has said what is to be restored.
@@ -179,6 +208,9 @@ impl SessionState {
         if name == b"collation_connection" {
             self.collation = Some(value.into());
             return;
+        }
+        if let Some(other) = alias(name) {
+            self.variables.remove(other);
         }
         self.variables.insert(name.into(), value.into());
     }
@@ -260,6 +292,15 @@ mod tests {
 
     fn variable(name: &[u8], value: &[u8]) -> SessionChange {
         SessionChange::Variable { name: name.into(), value: value.into() }
+    }
+
+    #[test]
+    fn a_variable_of_two_names_is_one() {
+        let mut state = SessionState::default();
+        state.set(b"slow_query_log", b"ON");
+        assert_eq!(state.variable(b"log_slow_query"), Some(&b"ON"[..]));
+        state.set(b"log_slow_query", b"OFF");
+        assert_eq!(state.variables().collect::<Vec<_>>(), [(&b"log_slow_query"[..], &b"OFF"[..])]);
     }
 
     #[test]

@@ -235,7 +235,7 @@ impl Doubts {
             let (charset, collation) = (next()?.as_deref(), next()?.as_deref());
             let (hex, text) = (next()?.as_deref(), next()?.as_deref());
             let Some(length) = length else {
-                match null(*kinds.get(n)?, charset?) {
+                match null(*kinds.get(n)?, charset?, collation?) {
                     Some(null) => state.user_variables.insert(name.clone(), null.into()),
                     None => state.user_variables.remove(name),
                 };
@@ -294,14 +294,14 @@ pub(crate) fn to_start(value: Option<&[u8]>) -> Option<i64> {
 }
 
 /// NULL as an expression of a type; `None`: the variable is not set.
-fn null(kind: LiteralKind, charset: &[u8]) -> Option<Vec<u8>> {
+fn null(kind: LiteralKind, charset: &[u8], collation: &[u8]) -> Option<Vec<u8>> {
     Some(match kind {
         LiteralKind::Integer { unsigned: false } => b"CAST(NULL AS SIGNED)".to_vec(),
         LiteralKind::Integer { unsigned: true } => b"CAST(NULL AS UNSIGNED)".to_vec(),
         LiteralKind::Decimal => b"CAST(NULL AS DECIMAL)".to_vec(),
         LiteralKind::Double => b"NULL+0e0".to_vec(),
         LiteralKind::Other if charset == b"binary" => return None,
-        LiteralKind::Other => [b"CONVERT(NULL USING ", charset, b")"].concat(),
+        LiteralKind::Other => [b"CONVERT(NULL USING ", charset, b") COLLATE ", collation].concat(),
     })
 }
 

@@ -50,7 +50,10 @@ impl<'a> Change<'a> {
             charsets: to.names().is_some()
                 || to.collation.is_some()
                 || to.variables().any(|(name, _)| is_of_names(name)),
-            variables: to.variables().filter(|(name, _)| !of_names(name)).map(values).collect(),
+            variables: in_order(
+                to.variables().filter(|(name, _)| !of_names(name)).map(values).collect(),
+                to,
+            ),
             last_insert_id: to.last_insert_id != 0,
             schema: to.schema.is_some(),
             user_variables: user_variables(to).collect(),

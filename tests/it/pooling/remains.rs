@@ -15,6 +15,7 @@ on_both! {
     what_the_next_session_may_not_set_back_is_reset
     warnings_outlive_a_move_and_another_character_set
     bytes_that_no_literal_has_keep_their_session
+    a_variable_of_two_names_is_one
 }
 
 /// Two sessions of one account over one connection.
@@ -172,4 +173,40 @@ fn bytes_that_no_literal_has_keep_their_session(server: &Server) {
         let asked = "SELECT CONCAT_WS(' ', HEX(@f), CHARSET(@f))";
         assert_eq!(sessions[0].value(asked), native.value(asked));
     }
+}
+
+/// MariaDB has such variables, and variables that are parts of others. On MySQL few accounts may set its only two names of one.
+fn a_variable_of_two_names_is_one(server: &Server) {
+    let pairs = match flavour_of(server) {
+        Flavour::MySql => &[][..],
+        Flavour::MariaDb => &[
+            ("max_delayed_threads", "max_insert_delayed_threads", "0"),
+            ("min_examined_row_limit", "log_slow_min_examined_row_limit", "7"),
+            ("slow_query_log", "log_slow_query", "1"),
+            ("tmp_table_size", "tmp_memory_table_size", "20480"),
+            ("log_queries_not_using_indexes", "log_slow_filter", "1"),
+        ],
+    };
+    let (ground, [mut one, mut other]) = two(server);
+    let mut native = Session::of(ground.server().port, &ground.tenant.account);
+    for (first, second, value) in pairs {
+        let asked = format!("SELECT CONCAT_WS(' ', @@{first}, @@{second})");
+        let login = native.value(&asked);
+        one.run(&format!("SET {second} = DEFAULT, {first} = {value}"));
+        assert_eq!(other.value(&asked), login, "{first}");
+        for session in [&mut other, &mut native] {
+            session.run(&format!("SET {second} = DEFAULT"));
+            session.run(&format!("SET {first} = {value}"));
+        }
+        one.run("DO 1");
+        assert_eq!(other.value(&asked), native.value(&asked), "{first}");
+        for session in [&mut one, &mut other, &mut native] {
+            session.run(&format!("SET {first} = DEFAULT, {second} = DEFAULT"));
+        }
+    }
+    for session in [&mut one, &mut native] {
+        session.run("SET @a = CONVERT(NULL USING latin1) COLLATE latin1_german2_ci");
+    }
+    other.run("DO 1");
+    assert_eq!(one.value("SELECT COLLATION(@a)"), native.value("SELECT COLLATION(@a)"));
 }
