@@ -1,7 +1,7 @@
 //! What a server binds to a statement that it prepares: the schema, the SQL mode, character sets and the collation
 //! of that moment.
 
-use super::change::SPEAK;
+use super::change::{SPEAK, is_wide_collation};
 use super::literal::literal;
 use crate::backend::session_state::{SessionState, is_plain};
 use crate::protocol::capabilities::Capabilities;
@@ -47,6 +47,11 @@ struct Charsets {
 }
 
 impl Charsets {
+    /// Whether the server reads literals as text of two or four bytes a character, and knows no value of a variable then.
+    fn are_wide(&self) -> bool {
+        self.collation.as_deref().is_some_and(is_wide_collation)
+    }
+
     fn of(state: &SessionState) -> Self {
         Self {
             values: CHARSETS.map(|name| state.variable(name).map(Into::into)),
@@ -132,9 +137,14 @@ impl BoundState {
             }
         }
         let mut packets = Vec::new();
-        if let Some(name) = self.schema.as_ref().filter(|_| self.schema != other.schema) {
-            // The schema's name is known in this character set.
-            packets.extend((!is_plain(name)).then(|| query(SPEAK)));
+        let schema = self.schema.as_ref().filter(|_| self.schema != other.schema);
+        // The schema's name and the values are known in this character set.
+        let unread =
+            self.charsets.is_some() && other.charsets.as_ref().is_some_and(Charsets::are_wide);
+        if unread || schema.is_some_and(|name| !is_plain(name)) {
+            packets.push(query(SPEAK));
+        }
+        if let Some(name) = schema {
             packets.push(packet::command(&[&[Command::INIT_DB.0], name]));
         }
         packets.push(query(&text));
@@ -213,6 +223,11 @@ mod tests {
         state.schema = Some("d\u{e9}".as_bytes().into());
         let spoken = ["SET NAMES utf8mb4", "d\u{e9}", modes, names];
         assert_eq!(text(&BoundState::of(&state, BindingDoubt::default())), spoken);
+        let mut wide = state.clone();
+        wide.collation = Some((*b"utf16_bin").into());
+        let wide = BoundState::of(&wide, BindingDoubt::default());
+        let packets = bound.setting(&wide, Capabilities(0));
+        assert_eq!(packets[0][5..], *SPEAK, "values in utf16 are none");
         let doubt = BindingDoubt { schema: true, ..BindingDoubt::default() };
         let bound_later = BoundState::of(&state, doubt);
         state.schema = Some((*b"db").into());

@@ -202,8 +202,13 @@ fn in_order<'a>(mut variables: Vec<Assignment<'a>>, to: &'a SessionState) -> Vec
 /// Whether servers take literals for text of two or four bytes a character. They know no value of
 /// `lc_time_names` then.
 fn is_wide(state: &SessionState) -> bool {
+    state.collation.as_deref().is_some_and(is_wide_collation)
+}
+
+/// Whether a character has two or four bytes in a collation.
+pub(super) fn is_wide_collation(name: &[u8]) -> bool {
     let wide: [&[u8]; 3] = [b"ucs2", b"utf16", b"utf32"];
-    state.collation.as_ref().is_some_and(|name| wide.iter().any(|begin| name.starts_with(begin)))
+    wide.iter().any(|begin| name.starts_with(begin))
 }
 
 /// Has the server read names in utf8mb4.

@@ -1,6 +1,7 @@
 //! Warnings and errors of a session's last statement, as its server told them.
 
 use crate::protocol::frame::{HEADER, frames};
+use crate::protocol::reader::Reader;
 use crate::protocol::status::Status;
 use crate::sql::find::first_word::after_comments;
 use crate::sql::find::words::Back;
@@ -42,7 +43,12 @@ impl Diagnostics {
     /// Whether the answers are the same ones in this character set.
     pub(super) fn reads_in(&self, charset: &[u8]) -> bool {
         const NOT_AS_ASCII: [&[u8]; 4] = [b"ucs2", b"utf16", b"utf32", b"swe7"];
-        let is_ascii = |row: &[u8]| row.iter().all(|byte| byte.is_ascii() && *byte != 0);
+        let is_ascii = |row: &[u8]| {
+            let mut reader = Reader::new(row);
+            let mut values = (0..COLUMNS).map(|_| reader.lenenc_bytes());
+            let plain = |value: &[u8]| value.iter().all(|byte| byte.is_ascii() && *byte != 0);
+            values.all(|value| value.is_some_and(plain))
+        };
         let are_ascii = |reply: &[u8]| {
             let rows = frames(reply).map(|frame| &frame[HEADER..]).skip(1 + COLUMNS);
             rows.filter(|payload| payload.first() != Some(&0xfe)).all(is_ascii)
@@ -143,7 +149,8 @@ mod tests {
             let count: Box<[u8]> = Box::default();
             Diagnostics::new([1, 1], [count.clone(), count, list.clone(), list]).expect("few")
         };
-        let plain = told(b"\x0eUnknown locale");
+        let long = [&b"\x98"[..], &[b'a'; 0x98]].concat();
+        let plain = told(&long);
         for (charset, alike) in
             [(&b"latin1"[..], true), (b"utf8mb4", true), (b"", true), (b"utf16le", false)]
         {

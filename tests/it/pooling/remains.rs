@@ -138,12 +138,17 @@ fn what_the_next_session_may_not_set_back_is_reset(server: &Server) {
 fn warnings_outlive_a_move_and_another_character_set(server: &Server) {
     let (ground, [mut one, mut other]) = two(server);
     let mut native = Session::of(ground.server().port, &ground.tenant.account);
-    for charset in ["latin1", "cp1251", "utf8mb4"] {
+    for (nth, charset) in ["latin1", "cp1251", "utf8mb4", "utf8mb4"].into_iter().enumerate() {
         let mut said = Vec::new();
+        let wrong =
+            ["SET lc_time_names = 'xx_XX'", "SELECT @@sql_mode, \"x\", 'a' || 'b', 'a\\'"][nth % 2];
         for session in [&mut one, &mut native] {
-            session.client.query(b"SET lc_time_names = 'xx_XX'");
+            session.client.query(wrong.as_bytes());
             other.run("SET @from = 1");
             session.run(&format!("SET NAMES {charset}"));
+            other.run("SET @from = 2");
+            session.run("DO LAST_INSERT_ID(44)");
+            other.run("SET @from = 3");
             let list = session.client.query(b"SHOW WARNINGS").packets;
             let rows = list.iter().filter(|p| p.kind == Kind::TextRow);
             said.push((
