@@ -182,6 +182,13 @@ impl SessionState {
         value.map(|value| &**value)
     }
 
+    /// Whether the next transaction has characteristics of its own. The report of a transaction may stand when that is over, as
+    /// after an error: what was set for it was used up by it.
+    pub(crate) fn has_characteristics(&self) -> bool {
+        memchr::memmem::find(&self.characteristics, b"START TRANSACTION").is_none()
+            && !self.characteristics.is_empty()
+    }
+
     /// What SET NAMES is to say, where one has said what is to be restored.
     pub(crate) fn names(&self) -> Option<&[u8]> {
         self.names.as_deref()

@@ -57,7 +57,7 @@ impl<'a> Change<'a> {
             last_insert_id: to.last_insert_id != 0,
             schema: to.schema.is_some(),
             user_variables: user_variables(to).collect(),
-            characteristics: !to.characteristics.is_empty(),
+            characteristics: to.has_characteristics(),
         }
     }
 
@@ -106,7 +106,7 @@ impl<'a> Change<'a> {
             last_insert_id: left.last_insert_id != to.last_insert_id,
             schema,
             user_variables: user_variables(to).filter(news).collect(),
-            characteristics: !to.characteristics.is_empty(),
+            characteristics: to.has_characteristics(),
         })
     }
 
@@ -138,10 +138,8 @@ impl<'a> Change<'a> {
             packets.push(query(&[&b"SET "[..], &settings.join(&b","[..])].concat()));
         }
         if self.characteristics {
-            // The report of a transaction that an error has ended may stand: it must not begin again.
-            let next_only = |text: &&[u8]| text.starts_with(b"SET TRANSACTION");
             let texts = to.characteristics.split(|b| *b == b';').map(<[u8]>::trim_ascii);
-            packets.extend(texts.filter(next_only).map(query));
+            packets.extend(texts.filter(|text| !text.is_empty()).map(query));
         }
         packets
     }

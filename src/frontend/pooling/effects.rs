@@ -6,6 +6,7 @@ use super::found_rows::StatementPlace;
 use super::lost::{is_single, only_reads_variables};
 use super::pins::Pin;
 use super::pooled_session::PooledSession;
+use super::warnings::uses_table;
 use crate::backend::session_state::{COUPLED, VariableKind, is_of_names};
 use crate::mutants::{self, Mutant};
 use crate::sql::find::first_word::begins_with;
@@ -26,6 +27,10 @@ impl PooledSession {
             !effects.is_empty() || text.contains(&b'(') || !self.state.characteristics.is_empty();
         self.prepared.stays =
             looks_back(effects) || self.flavour == Flavour::MySql && reads_variables(text, effects);
+        self.under_way.uses_up_setting = self.flavour == Flavour::MariaDb
+            && self.state.has_characteristics()
+            && is_single(text)
+            && uses_table(text, effects);
         self.warnings.note_asking((text, effects), self.flavour, &mut self.pins);
         // A SET may set system variables, of which some servers report no name.
         let sets = begins_with(text, &[b"set"]);

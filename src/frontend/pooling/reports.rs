@@ -64,6 +64,9 @@ impl PooledSession {
             audit.note_programs_changed(&mut self.pins);
         }
         self.audit.note_created(well);
+        if std::mem::take(&mut self.under_way.uses_up_setting) && well {
+            self.state.characteristics = Box::default();
+        }
         match ending {
             Ending::Ok { warnings: 1.., .. } | Ending::Err { .. } => {
                 self.warnings.note(&mut self.pins);

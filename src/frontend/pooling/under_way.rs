@@ -23,6 +23,8 @@ pub(crate) struct UnderWay {
     /// A client that hears EOF packets has had rows since the server was last asked, and they may come from what has
     /// changed the session: only the next OK tells.
     pub(super) rows_may_hide: bool,
+    /// The statement uses up what was set for the next transaction. MariaDB does not tell a client that hears EOF packets.
+    pub(super) uses_up_setting: bool,
     /// What holds if the connection ends.
     pub(crate) if_lost: IfLost,
 }
@@ -39,6 +41,7 @@ impl UnderWay {
             leaves_reports: false,
             reports_late: false,
             rows_may_hide: true,
+            uses_up_setting: false,
             if_lost: IfLost::default(),
         }
     }

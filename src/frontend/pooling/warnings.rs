@@ -180,9 +180,11 @@ pub(super) fn are_few(numbers: &[i64]) -> bool {
 
 /// Whether a statement empties the list of warnings. MariaDB keeps it where no table is used.
 fn clears(text: &[u8], effects: &SessionEffects, flavour: Flavour) -> bool {
-    if flavour == Flavour::MySql {
-        return true;
-    }
+    flavour == Flavour::MySql || uses_table(text, effects)
+}
+
+/// Whether a statement uses a table on MariaDB, as far as its text tells.
+pub(super) fn uses_table(text: &[u8], effects: &SessionEffects) -> bool {
     if KEEPS_WARNINGS.iter().any(|mark| effects.has(*mark)) {
         return false;
     }

@@ -6,6 +6,7 @@ use crate::script::{Flavour, Server};
 use crate::session::Session;
 use crate::stage::{Database, on_both};
 use crate::wire::Kind;
+use crate::wire::capability::DEPRECATE_EOF;
 
 on_both! {
     variables_of_a_session_are_as_after_a_login_for_the_next
@@ -16,6 +17,7 @@ on_both! {
     warnings_outlive_a_move_and_another_character_set
     bytes_that_no_literal_has_keep_their_session
     a_variable_of_two_names_is_one
+    a_setting_for_one_transaction_is_used_up_by_it
 }
 
 /// Two sessions of one account over one connection.
@@ -214,4 +216,46 @@ fn a_variable_of_two_names_is_one(server: &Server) {
     }
     other.run("DO 1");
     assert_eq!(one.value("SELECT COLLATION(@a)"), native.value("SELECT COLLATION(@a)"));
+}
+
+/// However the transaction ends.
+fn a_setting_for_one_transaction_is_used_up_by_it(server: &Server) {
+    let (ground, [_, mut other]) = two(server);
+    let schema = Database::create(ground.server());
+    let mut root = ground.server().root();
+    root.run(&format!("GRANT ALL ON {}.* TO {}", schema.name, ground.tenant.name));
+    let mut account = ground.tenant.account.clone();
+    // Reports come late after rows.
+    account.capabilities &= !DEPRECATE_EOF;
+    let mut one = Session::of(ground.proxy.port, &account);
+    let mut native = Session::of(ground.server().port, &account);
+    native.run(&format!("CREATE TABLE {}.t (v INT)", schema.name));
+    let insert = format!("INSERT INTO {}.t VALUES (1)", schema.name);
+    for (begins, ends) in [
+        ("BEGIN", "COMMIT"),
+        ("BEGIN", "ROLLBACK"),
+        ("BEGIN", "SET autocommit = 1"),
+        ("BEGIN", "BEGIN"),
+        ("BEGIN", "DO 1"),
+        ("DO 1", "SET autocommit = 1"),
+        ("SELECT 1", "COMMIT"),
+    ] {
+        let mut said = Vec::new();
+        for session in [&mut one, &mut native] {
+            session.run("SET autocommit = 0");
+            session.run("SET TRANSACTION READ ONLY");
+            session.run(begins);
+            session.run("SELECT 1");
+            session.run("SELECT LAST_INSERT_ID()");
+            session.run("SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE");
+            session.run(ends);
+            session.run("SET autocommit = 1");
+            session.run(&format!("SELECT COUNT(*) FROM {}.t", schema.name));
+            for _ in 0..3 {
+                other.run("DO 1");
+                said.push(session.client.query(insert.as_bytes()).error());
+            }
+        }
+        assert_eq!(said[..3], said[3..], "{begins}, {ends}");
+    }
 }

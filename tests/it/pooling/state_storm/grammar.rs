@@ -151,7 +151,9 @@ pub(super) struct Variables(Vec<(String, Vec<String>)>);
 const SOME: usize = 12;
 /// Variables that have statements of their own, or may not be set at random. Some end a session or a statement after a time,
 /// use memory up, tie a session to its connection, or count.
-const SET_OTHERWISE: [&str; 34] = [
+const SET_OTHERWISE: [&str; 35] = [
+    // The engine's own open table remembers the last one.
+    "auto_increment_",
     "autocommit",
     "completion_type",
     "connection_memory_limit",
