@@ -138,7 +138,7 @@ impl Header {
         let is_in = |pass: &Pass| {
             let always = *pass == Pass::Plain || extra.contains(pass);
             let asked_for = always || every || self.also.contains(pass);
-            asked_for && !self.not.contains(&pass)
+            asked_for && !self.not.contains(pass)
         };
         Pass::ALL.into_iter().filter(is_in).collect()
     }

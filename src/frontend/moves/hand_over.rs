@@ -15,7 +15,7 @@ impl Mover<'_> {
     pub(super) async fn restore(&mut self) -> Result<Restored, CloseReason> {
         let left = self.link.server_mut().take_left();
         let restored = self.restore_over(&left).await?;
-        // What one session may set, such as `require_row_format`, another one may not have the right to set back.
+        // A session may set what another one has no right to set back, such as `require_row_format`.
         if matches!((&restored, &left), (Restored::Refused(_), Left::Known(_))) {
             return self.restore_over(&Left::Unknown).await;
         }

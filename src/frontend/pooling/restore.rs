@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_set_for_a_transaction_is_used_up_by_it() {
+    fn a_setting_for_one_transaction_is_used_up_by_it() {
         let mut state = SessionState::default();
         let before = restoration(&state, &Left::Unknown).1;
         let mut more = |text: &str| {

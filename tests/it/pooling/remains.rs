@@ -13,7 +13,7 @@ on_both! {
     a_session_in_a_wide_collation_changes_no_texts_of_the_next
     a_schema_has_its_character_set_after_a_move
     values_that_replace_those_of_the_schema_stay_set
-    what_the_next_session_may_not_set_back_is_reset
+    a_connection_is_reset_where_the_next_session_may_not_set_back
     warnings_outlive_a_move_and_another_character_set
     bytes_that_no_literal_has_keep_their_session
     a_variable_of_two_names_is_one
@@ -121,7 +121,7 @@ fn values_that_replace_those_of_the_schema_stay_set(server: &Server) {
 }
 
 /// MySQL lets every session demand row events, and few have the right to end that.
-fn what_the_next_session_may_not_set_back_is_reset(server: &Server) {
+fn a_connection_is_reset_where_the_next_session_may_not_set_back(server: &Server) {
     if flavour_of(server) == Flavour::MariaDb {
         return;
     }

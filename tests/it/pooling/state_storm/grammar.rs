@@ -250,6 +250,8 @@ pub(super) struct Grammar<'a> {
     prepares: bool,
     /// The texts of its statements, and whether each has a parameter.
     slots: [Option<usize>; SLOTS],
+    /// Whether each was executed with types.
+    bound: [bool; SLOTS],
 }
 
 /// Texts to prepare, with how many parameters. One without a type of its context keeps that of the first value on MySQL: there is none.
@@ -259,10 +261,11 @@ const PREPARED: [(&str, usize); 11] = [
     ("SELECT v, id FROM t WHERE id = ?", 1),
     ("UPDATE t SET v = ? WHERE id = 1", 1),
     ("SET time_zone = ?", 1),
-    ("SELECT CONCAT(?, ?) INTO @a", 2),
+    // Documented: on MySQL, a variable that becomes NULL has the type of what it was before.
+    ("SELECT CONCAT_WS('', ?, ?) INTO @a", 2),
     ("SELECT LAST_INSERT_ID(), \"x\", DATABASE()", 0),
     ("SELECT @a, @b", 0),
-    ("SET @f = CONCAT(?, 1)", 1),
+    ("SET @f = CONCAT_WS('', ?, 1)", 1),
     ("SELECT COUNT(*) FROM $DBx.of_role", 0),
     ("SELECT nosuch", 0),
 ];
@@ -285,6 +288,7 @@ impl<'a> Grammar<'a> {
             looks,
             prepares: false,
             slots: [None; SLOTS],
+            bound: [false; SLOTS],
         };
         grammar.prepares = grammar.one_in(3);
         grammar.begin();
@@ -576,7 +580,7 @@ impl<'a> Grammar<'a> {
         let slot = self.random.random_range(0..SLOTS);
         let Some(nth) = self.slots[slot] else {
             let nth = self.random.random_range(0..PREPARED.len());
-            self.slots[slot] = Some(nth);
+            (self.slots[slot], self.bound[slot]) = (Some(nth), false);
             return Step::Prepare(slot, PREPARED[nth].0.as_bytes().to_vec());
         };
         if self.one_in(6) {
@@ -585,7 +589,14 @@ impl<'a> Grammar<'a> {
         }
         let params: Vec<Param> = (0..PREPARED[nth].1).map(|_| self.param()).collect();
         self.next.push_back(Step::Execute(slot, params.clone()));
-        if self.one_in(2) { Step::Again(slot, params) } else { Step::Execute(slot, params) }
+        // Documented: without types, another error is told first in a READ ONLY transaction on MariaDB.
+        let has_types = self.bound[slot] || self.is_mysql();
+        self.bound[slot] = true;
+        if has_types && self.one_in(2) {
+            Step::Again(slot, params)
+        } else {
+            Step::Execute(slot, params)
+        }
     }
 
     /// Several statements that belong together, in between others.
