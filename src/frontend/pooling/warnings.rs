@@ -132,7 +132,10 @@ impl KeptWarnings {
         }
         let ends = self.renewals > MOST_RENEWALS;
         if ends || !soon {
-            // The number is asked for before the session leaves.
+            // The number is asked for before the session leaves. Questions for warnings would change it.
+            if pins.has(Pin::FoundRows) {
+                self.forget(pins);
+            }
             pins.remove(Pin::FoundRows);
         }
         if ends && self.stay {
@@ -226,6 +229,17 @@ mod tests {
             warnings.take(None, &mut pins);
         }
         assert!(!pins.has(Pin::Diagnostics), "others have waited long enough");
+    }
+
+    #[test]
+    fn a_number_of_rows_is_worth_more_than_warnings() {
+        let (mut warnings, mut pins) = (KeptWarnings::default(), Pins::default());
+        warnings.note(&mut pins);
+        pins.add(Pin::FoundRows);
+        warnings.loosen(true, &mut pins);
+        assert!(pins.has(Pin::Diagnostics) && pins.has(Pin::FoundRows), "the client may ask soon");
+        warnings.loosen(false, &mut pins);
+        assert!(pins.is_empty());
     }
 
     #[test]

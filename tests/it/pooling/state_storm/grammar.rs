@@ -118,6 +118,11 @@ pub(super) enum Step {
 }
 
 impl Step {
+    /// Whether it lists warnings or errors.
+    pub(super) fn lists_warnings(&self) -> bool {
+        matches!(self, Self::Query(text) if text.starts_with(b"SHOW "))
+    }
+
     /// Whether it chooses a default schema.
     pub(super) fn chooses_schema(&self) -> bool {
         match self {
