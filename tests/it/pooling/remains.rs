@@ -18,6 +18,7 @@ on_both! {
     bytes_that_no_literal_has_keep_their_session
     a_variable_of_two_names_is_one
     a_setting_for_one_transaction_is_used_up_by_it
+    a_number_of_rows_outlives_a_move_beside_warnings
 }
 
 /// Two sessions of one account over one connection.
@@ -258,4 +259,13 @@ fn a_setting_for_one_transaction_is_used_up_by_it(server: &Server) {
         }
         assert_eq!(said[..3], said[3..], "{begins}, {ends}");
     }
+}
+
+/// MySQL warns of each such SELECT.
+fn a_number_of_rows_outlives_a_move_beside_warnings(server: &Server) {
+    let (_ground, [mut one, mut other]) = two(server);
+    one.run("SELECT SQL_CALC_FOUND_ROWS 1 + 'a' UNION SELECT 2 UNION SELECT 3 LIMIT 1");
+    // Has the connection when the client has asked for nothing for a while.
+    other.run("DO 1");
+    assert_eq!(one.value("SELECT FOUND_ROWS()").as_deref(), Some("3"));
 }
