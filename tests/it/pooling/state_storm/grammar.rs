@@ -93,6 +93,7 @@ const ASKS: [&str; 9] = [
     "SELECT @@innodb_lock_wait_timeout, @@max_join_size, @@sql_big_selects, @@sql_safe_updates, @@foreign_key_checks, @@unique_checks",
 ];
 const LOCK_QUESTION: &str = "SELECT IS_USED_LOCK('$DB.k') = CONNECTION_ID(), IS_FREE_LOCK('$DB.k')";
+const AUTOCOMMIT: &str = "SET autocommit = 1";
 /// Questions whose answers depend on the statement before them.
 const LOOKS: [&str; 4] =
     ["SHOW WARNINGS", "SHOW ERRORS", "SHOW COUNT(*) WARNINGS", "SELECT ROW_COUNT()"];
@@ -262,9 +263,9 @@ pub(super) struct Grammar<'a> {
 /// Texts to prepare, with how many parameters. One without a type of its context keeps that of the first value on MySQL: there is none.
 const PREPARED: [(&str, usize); 11] = [
     ("SELECT CONCAT(?, 'x', '\u{e9}'), @@time_zone", 1),
-    ("INSERT INTO t (v) VALUES (?)", 1),
+    ("INSERT INTO t (v) VALUES (CONCAT_WS('', ?))", 1),
     ("SELECT v, id FROM t WHERE id = ?", 1),
-    ("UPDATE t SET v = ? WHERE id = 1", 1),
+    ("UPDATE t SET v = CONCAT_WS('', ?) WHERE id = 1", 1),
     ("SET time_zone = ?", 1),
     // Documented: on MySQL, a variable that becomes NULL has the type of what it was before.
     ("SELECT CONCAT_WS('', ?, ?) INTO @a", 2),
@@ -316,6 +317,11 @@ impl<'a> Grammar<'a> {
         if self.one_in(3)
             && let Some(step) = self.ahead.pop_front()
         {
+            if step == query(AUTOCOMMIT) && !self.is_mysql() {
+                // Without a COMMIT, READ ONLY would hold for the next transaction, as after SET TRANSACTION.
+                self.next.push_back(step);
+                return query("COMMIT");
+            }
             return step;
         }
         match self.random.random_range(0..100) {
@@ -512,7 +518,7 @@ impl<'a> Grammar<'a> {
             }
             3 => {
                 self.ahead.push_back(query("COMMIT"));
-                self.ahead.push_back(query("SET autocommit = 1"));
+                self.ahead.push_back(query(AUTOCOMMIT));
                 query("SET autocommit = 0")
             }
             4 => query(self.pick(&["COMMIT", "ROLLBACK", "SAVEPOINT s"])),
