@@ -419,7 +419,13 @@ impl<'a> Grammar<'a> {
             5 => format!("CHARACTER SET {charset}"),
             6 => format!("character_set_client = {charset}"),
             7 => format!("character_set_connection = {charset}"),
-            8 => format!("character_set_results = {}", self.pick(&RESULTS)),
+            8 => {
+                let charset = self.pick(&RESULTS);
+                // Documented: warnings that were told in a wide one are lost with SET NAMES.
+                let wide = charset.starts_with("utf") && charset != "utf8mb4" || charset == "ucs2";
+                let charset = if wide && !self.is_mysql() { "latin1" } else { charset };
+                format!("character_set_results = {charset}")
+            }
             9 => format!("collation_connection = {}", self.pick(&COLLATIONS)),
             10 => format!(
                 "character_set_server = {charset}, collation_server = {}",
