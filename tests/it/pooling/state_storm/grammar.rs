@@ -119,6 +119,13 @@ pub(super) enum Step {
 }
 
 impl Step {
+    /// Whether it asks how many rows the statement before it had.
+    pub(super) fn asks_for_rows(&self) -> bool {
+        let numbers = [&b"FOUND_ROWS()"[..], b"ROW_COUNT()"];
+        let asks = |text: &[u8]| numbers.iter().any(|name| text.ends_with(name));
+        matches!(self, Self::Query(text) if asks(text))
+    }
+
     /// Whether it lists warnings or errors.
     pub(super) fn lists_warnings(&self) -> bool {
         matches!(self, Self::Query(text) if text.starts_with(b"SHOW "))
