@@ -393,7 +393,7 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-[ ${#names[@]} -gt 0 ] || names=(async-mysql:prepared:switch:crash async-mariadb:prepared:switch:crash gr-single:prepared:switch:crash gr-single:eventual gr-single:outcomes:backlog gr-multi:agree:switch:crash galera:agree:switch:crash gr-single:cut galera:cut)
+[ ${#names[@]} -gt 0 ] || names=(async-mysql:prepared:switch:crash async-mariadb:prepared:switch:crash gr-single:prepared:switch:crash gr-single:eventual gr-single:outcomes:backlog gr-multi:agree:switch:crash galera:agree:switch:crash gr-single:cut galera:cut gr-single:silent galera:silent)
 set_stage
 for one in "${names[@]}"; do test_one "$one"; done
 say 'All as it should be.'

@@ -400,7 +400,7 @@ fn said(response: &Response, step: &Step, [own, native]: [&[u8]; 2]) -> Vec<(Kin
                     bytes.retain(|byte| !byte.is_ascii_digit());
                 }
                 // Documented: the number of a collation in the definitions of texts.
-                Kind::Column => bytes = without_collation(bytes, step.lists_warnings()),
+                Kind::Column => bytes = without_collation(bytes, step.has_older_definitions()),
                 // Documented: reports of a transaction's state, and of a schema that an execution has set again.
                 Kind::Ok => {
                     bytes = without_some_reports(bytes, step);
@@ -414,15 +414,15 @@ fn said(response: &Response, step: &Step, [own, native]: [&[u8]; 2]) -> Vec<(Kin
 
 /// A column's definition, without the number of the collation of a text, and without the greatest length of a long one. Of a
 /// user variable that is NULL the length may be another one.
-fn without_collation(payload: Vec<u8>, lists_warnings: bool) -> Vec<u8> {
+fn without_collation(payload: Vec<u8>, older: bool) -> Vec<u8> {
     const BINARY: u16 = 63;
     const BLOBS: std::ops::RangeInclusive<u8> = 249..=252;
     const VAR_STRING: u8 = 253;
     let Some(mut column) = Column::parse(&payload) else { return payload };
     if column.charset != BINARY {
         column.charset = 0;
-        // Documented: that of the character set in which they were told.
-        column.length *= u32::from(!lists_warnings);
+        // Documented.
+        column.length *= u32::from(!older);
     }
     if BLOBS.contains(&column.kind) || (column.kind, column.charset) == (VAR_STRING, BINARY) {
         (column.kind, column.length) = (*BLOBS.end(), 0);

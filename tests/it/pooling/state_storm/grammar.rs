@@ -126,9 +126,14 @@ impl Step {
         matches!(self, Self::Query(text) if asks(text))
     }
 
-    /// Whether it lists warnings or errors.
-    pub(super) fn lists_warnings(&self) -> bool {
-        matches!(self, Self::Query(text) if text.starts_with(b"SHOW "))
+    /// Whether the definitions of its columns may be in the character set of another moment: of warnings, that in which they were
+    /// told; of executions, that of the moment when they were prepared, if the client keeps definitions.
+    pub(super) fn has_older_definitions(&self) -> bool {
+        match self {
+            Self::Query(text) => text.starts_with(b"SHOW "),
+            Self::Execute(..) | Self::Again(..) => true,
+            _ => false,
+        }
     }
 
     /// Whether it chooses a default schema.
@@ -273,7 +278,7 @@ const PREPARED: [(&str, usize); 11] = [
     ("INSERT INTO t (v) VALUES (CONCAT_WS('', ?))", 1),
     ("SELECT v, id FROM t WHERE id = ?", 1),
     ("UPDATE t SET v = CONCAT_WS('', ?) WHERE id = 1", 1),
-    ("SET time_zone = ?", 1),
+    ("SET time_zone = CONCAT('', ?)", 1),
     // Documented: on MySQL, a variable that becomes NULL has the type of what it was before.
     ("SELECT CONCAT_WS('', ?, ?) INTO @a", 2),
     ("SELECT LAST_INSERT_ID(), \"x\", DATABASE()", 0),
