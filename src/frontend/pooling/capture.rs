@@ -242,10 +242,12 @@ impl Doubts {
                 continue;
             };
             let length: usize = std::str::from_utf8(length).ok()?.parse().ok()?;
-            let fits = length <= LARGEST && is_well_formed(hex?, charset?);
+            let kind = *kinds.get(n)?;
+            let is_text = kind == LiteralKind::Other;
+            let fits = length <= LARGEST && (!is_text || is_well_formed(hex?, charset?));
             captured.large |= !fits;
             if fits {
-                let value = user_value(*kinds.get(n)?, hex?, text, charset?, collation?)?;
+                let value = user_value(kind, hex?, text, charset?, collation?)?;
                 state.user_variables.insert(name.clone(), value.into());
             }
         }
@@ -305,14 +307,24 @@ fn null(kind: LiteralKind, charset: &[u8], collation: &[u8]) -> Option<Vec<u8>> 
     })
 }
 
-/// Whether bytes are text of a character set: servers take no literal of others. MariaDB gives a variable the character set
-/// of what a statement assigns to it when it prepares the statement, and leaves the bytes as they are.
+/// Whether bytes are text of a character set: servers take no literal of others, or add bytes. MariaDB gives a variable the
+/// character set of what a statement assigns to it when it prepares the statement, and leaves the bytes as they are.
 fn is_well_formed(hex: &[u8], charset: &[u8]) -> bool {
-    !charset.starts_with(b"utf8")
-        || hex::decode(hex).is_ok_and(|bytes| {
-            let short = |text: &str| text.chars().all(|c| c.len_utf8() < 4);
-            std::str::from_utf8(&bytes).is_ok_and(|text| charset == b"utf8mb4" || short(text))
-        })
+    let Ok(bytes) = hex::decode(hex) else { return false };
+    let utf8 = || std::str::from_utf8(&bytes);
+    let are_units = |read: fn([u8; 2]) -> u16| {
+        let units = bytes.chunks_exact(2).map(|unit| read([unit[0], unit[1]]));
+        bytes.len() % 2 == 0 && char::decode_utf16(units).all(|read| read.is_ok())
+    };
+    match charset {
+        b"utf8mb4" => utf8().is_ok(),
+        b"utf8mb3" | b"utf8" => utf8().is_ok_and(|text| text.chars().all(|c| c.len_utf8() < 4)),
+        b"utf16" => are_units(u16::from_be_bytes),
+        b"utf16le" => are_units(u16::from_le_bytes),
+        b"ucs2" => bytes.len() % 2 == 0,
+        b"utf32" => bytes.len() % 4 == 0,
+        _ => true,
+    }
 }
 
 /// A user variable's value as an expression of the same type.
@@ -397,6 +409,12 @@ mod tests {
             ("F09F9880", "utf8mb3", false),
             ("AA11", "latin1", true),
             ("", "utf8mb3", true),
+            ("00E90041", "utf16", true),
+            ("00E900", "utf16", false),
+            ("D8000041", "utf16", false),
+            ("E9004100", "utf16le", true),
+            ("00E900", "ucs2", false),
+            ("00E900", "utf32", false),
         ] {
             assert_eq!(is_well_formed(hex.as_bytes(), charset.as_bytes()), fine, "{hex} {charset}");
         }
