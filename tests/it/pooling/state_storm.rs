@@ -22,7 +22,7 @@ use crate::wire::decode::{Column, Cursor, text_row};
 use crate::wire::library::LIBRARIES;
 use crate::wire::response::{ErrPacket, OkPacket};
 use crate::wire::{Account, Client, End, Execute, Kind, Library, Packet, Response, render};
-use grammar::{Grammar, Step, Variables};
+use grammar::{CHARSETS_OF_VARIABLES, Grammar, Step, Variables};
 
 on_both! {
     sessions_that_move_by_what_differs_answer_as_those_that_stay
@@ -376,6 +376,10 @@ fn said(response: &Response, step: &Step, [own, native]: [&[u8]; 2]) -> Vec<(Kin
         _ => true,
     };
     let numbered = *step != Step::ChangeUser;
+    let row = whole.packets.iter().find(|packet| packet.kind == Kind::TextRow);
+    let row = row.and_then(|row| text_row(&row.payload)).unwrap_or_default();
+    let is_null = |nth: usize| row.get(nth).is_some_and(Option::is_none);
+    let mut nth = 0;
     let packets = whole.packets.iter().filter(compared);
     packets
         .map(|packet| {
@@ -399,8 +403,14 @@ fn said(response: &Response, step: &Step, [own, native]: [&[u8]; 2]) -> Vec<(Kin
                 Kind::Err if [1243, 1421].contains(&ErrPacket::parse(&bytes).code) => {
                     bytes.retain(|byte| !byte.is_ascii_digit());
                 }
-                // Documented: the number of a collation in the definitions of texts.
-                Kind::Column => bytes = without_collation(bytes, step.has_older_definitions()),
+                // Documented: the number of a collation in the definitions of texts, and all of a user variable that is NULL.
+                Kind::Column => {
+                    bytes = without_collation(bytes, step.has_older_definitions(), is_null(nth));
+                    nth += 1;
+                }
+                Kind::TextRow if *step == Step::Query(CHARSETS_OF_VARIABLES.into()) => {
+                    bytes = without_charsets(&bytes);
+                }
                 // Documented: reports of a transaction's state, and of a schema that an execution has set again.
                 Kind::Ok => {
                     bytes = without_some_reports(bytes, step);
@@ -412,13 +422,26 @@ fn said(response: &Response, step: &Step, [own, native]: [&[u8]; 2]) -> Vec<(Kin
         .collect()
 }
 
-/// A column's definition, without the number of the collation of a text, and without the greatest length of a long one. Of a
-/// user variable that is NULL the length may be another one.
-fn without_collation(payload: Vec<u8>, older: bool) -> Vec<u8> {
+/// The row of [`CHARSETS_OF_VARIABLES`], without character set and collation of variables that are NULL.
+fn without_charsets(row: &[u8]) -> Vec<u8> {
+    let mut values = text_row(row).unwrap_or_default();
+    for value in [0, 3] {
+        if values.get(value).is_some_and(Option::is_none) {
+            values[value + 1..value + 3].fill(None);
+        }
+    }
+    format!("{values:?}").into_bytes()
+}
+
+/// A column's definition, without the number of the collation of a text, and without the greatest length of a long one.
+fn without_collation(payload: Vec<u8>, older: bool, null: bool) -> Vec<u8> {
     const BINARY: u16 = 63;
     const BLOBS: std::ops::RangeInclusive<u8> = 249..=252;
     const VAR_STRING: u8 = 253;
     let Some(mut column) = Column::parse(&payload) else { return payload };
+    if null && column.name.iter().find(|byte| **byte != 0) == Some(&b'@') {
+        return column.name;
+    }
     if column.charset != BINARY {
         column.charset = 0;
         // Documented.

@@ -81,9 +81,10 @@ const ERRORS: [&str; 8] = [
     "SET @b = (SELECT 1 UNION SELECT 2)",
     "SET NAMES nosuch",
 ];
+pub(super) const CHARSETS_OF_VARIABLES: &str = "SELECT HEX(@a), CHARSET(@a), COLLATION(@a), HEX(@b), CHARSET(@b), COLLATION(@b), HEX(@f), @a = @b, @c + 0";
 const ASKS: [&str; 9] = [
     "SELECT @a, @b, @c, @`d e`, @f, @g.h",
-    "SELECT HEX(@a), CHARSET(@a), COLLATION(@a), HEX(@b), CHARSET(@b), COLLATION(@b), HEX(@f), @a = @b, @c + 0",
+    CHARSETS_OF_VARIABLES,
     "SELECT @@character_set_client, @@character_set_connection, @@character_set_results, @@collation_connection, COLLATION('x'), 'a' = 'A', @@character_set_database",
     "SELECT DATABASE(), SCHEMA() = DATABASE(), CURRENT_ROLE()",
     "SELECT LAST_INSERT_ID(), @@identity, @@last_insert_id, @@insert_id",
@@ -126,8 +127,8 @@ impl Step {
         matches!(self, Self::Query(text) if asks(text))
     }
 
-    /// Whether the definitions of its columns may be in the character set of another moment: of warnings, that in which they were
-    /// told; of executions, that of the moment when they were prepared, if the client keeps definitions.
+    /// Whether the definitions of its columns may be in the character set of an earlier moment. Those of warnings are in that in
+    /// which they were told. Those of an execution may be as they were prepared, if the client keeps definitions.
     pub(super) fn has_older_definitions(&self) -> bool {
         match self {
             Self::Query(text) => text.starts_with(b"SHOW "),
