@@ -85,7 +85,7 @@ impl App {
 
     /// Builds, and waits until it may serve: beside the process before this one, if there is one that
     /// hands over.
-    async fn begin(plan: Plan) -> Result<(Self, Option<UpgradeChannel>), StartError> {
+    async fn build_in_turn(plan: Plan) -> Result<(Self, Option<UpgradeChannel>), StartError> {
         let (inherited, line) = handover::inherit()?;
         let app = Self::build(plan, Sockets::new(inherited, line.is_none())).await?;
         let mut line = line.map(UpgradeChannel::new).transpose()?;
@@ -108,7 +108,7 @@ impl App {
         let upgrades = signal(SignalKind::user_defined2())?;
         let origin = Arc::new(Origin::of_this_process()?);
         let (app, line) = tokio::select! {
-            begun = Self::begin(plan) => begun?,
+            begun = Self::build_in_turn(plan) => begun?,
             () = signals.next() => {
                 tracing::info!("asked to stop before anything was served");
                 return Ok(());

@@ -91,7 +91,7 @@ pub async fn serve(entrance: Entrance, control: Control) {
         tokio::select! {
             Ok(()) = retired.changed(), if entrance.is_some() => entrance = None,
             next = next => match next {
-                Ok(comer) => logins.begin(comer, &slots),
+                Ok(comer) => logins.admit(comer, &slots),
                 Err(e) => pause(&e, &slots).await,
             },
             Some(entered) = logins.tasks.join_next() => if let Ok(Some(entered)) = entered {
@@ -125,7 +125,7 @@ struct BegunLogin {
 
 impl Logins {
     /// Begins one more. If there is no room, one of the others is dropped, or the newcomer.
-    fn begin(&mut self, newcomer: Comer, slots: &Arc<ConnectionSlots>) {
+    fn admit(&mut self, newcomer: Comer, slots: &Arc<ConnectionSlots>) {
         let source = newcomer.source;
         self.begun.retain(|login| !login.task.is_finished());
         if self.begun.len() >= LOGINS {

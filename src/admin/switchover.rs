@@ -83,7 +83,7 @@ impl Control {
         let cluster = self.one(cluster)?;
         let engine = able(cluster).map_err(failed)?.clone();
         let limit = hold.unwrap_or(cluster.in_force.config().switchover_hold);
-        let number = cluster.switchover.begin(limit).map_err(|left| {
+        let number = cluster.switchover.hold(limit).map_err(|left| {
             failed(format!(
                 "a switchover is being prepared already: statements wait for {left:.1?} more; SWITCHOVER CANCEL ends that"
             ))

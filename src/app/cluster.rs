@@ -109,7 +109,7 @@ impl RunningCluster {
         shared::warn_of(&users);
         let bound = bind(&listeners, sockets).await?;
         let addresses = addresses(&bound);
-        let (config, following) = (&listeners[0], Following::begin(&listeners[0]));
+        let (config, following) = (&listeners[0], Following::start(&listeners[0]));
         let (now, limits) = (bound[0].0.clone(), bound[0].0.clone());
         let history = History::new(&addresses[0], move || limits.config().history);
         let parts = match config.mode {
@@ -283,7 +283,7 @@ async fn try_login(
     if reach.problem().is_some() || !guard.mode().demands() {
         return;
     }
-    reach.look(config, guard, account).await;
+    reach.log_in(config, guard, account).await;
     if let Some(why) = reach.problem() {
         tracing::warn!(cluster, "{why}");
     }

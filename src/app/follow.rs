@@ -36,7 +36,7 @@ struct Beside {
 
 impl Beside {
     /// Shows what has changed. Whether sessions have to look.
-    fn look(&mut self, writer: &Writer, metrics: &Metrics) -> bool {
+    fn show_changes(&mut self, writer: &Writer, metrics: &Metrics) -> bool {
         let shown = writer.shown();
         for server in &shown {
             let backend = server.address.backend.to_string();
@@ -78,7 +78,7 @@ async fn follow(
     loop {
         show(writer, metrics);
         // One of the replicas may take writes though the writer is the same.
-        let mut tells = beside.as_mut().is_some_and(|beside| beside.look(writer, metrics));
+        let mut tells = beside.as_mut().is_some_and(|beside| beside.show_changes(writer, metrics));
         let changes = writer.changes();
         if changes != seen {
             metrics.writer_changes.inc_by(changes - seen);

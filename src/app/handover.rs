@@ -101,19 +101,21 @@ impl UpgradeChannel {
 
     /// Waits until the new process is ready; false if it is gone.
     pub(super) async fn is_ready(&mut self) -> bool {
-        self.hear().await.is_ok_and(|said| said == READY)
+        self.receive().await.is_ok_and(|said| said == READY)
     }
 
     /// Lets it accept, and waits until it does; false if it is gone.
     pub(super) async fn gives(&mut self, aside: bool) -> bool {
         let word = if aside { ASIDE } else { YOURS };
-        self.0.write_all(word).await.is_ok() && self.hear().await.is_ok_and(|said| said == SERVES)
+        self.0.write_all(word).await.is_ok()
+            && self.receive().await.is_ok_and(|said| said == SERVES)
     }
 
     /// The new process's side of it: it is ready, and waits for its word. An old process that is
     /// gone meanwhile has no use for the sockets. True if load balancers should send no clients.
     pub(super) async fn take(&mut self) -> bool {
-        self.0.write_all(READY).await.is_ok() && self.hear().await.is_ok_and(|said| said == ASIDE)
+        self.0.write_all(READY).await.is_ok()
+            && self.receive().await.is_ok_and(|said| said == ASIDE)
     }
 
     /// Tells the old process that this one accepts.
@@ -122,7 +124,7 @@ impl UpgradeChannel {
         let _ = self.0.write_all(SERVES).await;
     }
 
-    async fn hear(&mut self) -> io::Result<Vec<u8>> {
+    async fn receive(&mut self) -> io::Result<Vec<u8>> {
         let mut text = vec![0; LONGEST];
         let length = self.0.read(&mut text).await?;
         text.truncate(length);

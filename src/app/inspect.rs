@@ -156,7 +156,7 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
     if let Some(problem) = other_version(meta.version, &store.schema) {
         return Err(refuse(problem));
     }
-    if let Err(foreign) = meta.judge(0) {
+    if let Err(foreign) = meta.check(0) {
         let found = judge_foreign(&mut conn, &store.schema, foreign, config.on_failover).await;
         warnings.push(found.map_err(fail)?);
     }

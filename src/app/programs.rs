@@ -54,7 +54,7 @@ async fn read(
         brackets: false,
         multibyte: Multibyte::Safe,
     };
-    let reading = known.begin();
+    let reading = known.start_reading();
     let programs = conn.stored_programs().await?;
     known.learn(StatefulNames::of(&programs, dialect), reading);
     Ok(())

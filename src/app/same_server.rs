@@ -108,7 +108,7 @@ async fn by_greeting(
             return unknown(&refused.to_string(), unreachable);
         }
     };
-    let judged = judge(&greeted, store).await;
+    let judged = compare_greeting(&greeted, store).await;
     let Greeted { greeting: Greeting { version, .. }, .. } = &greeted;
     let compared = match judged {
         Ok(Some(true)) => Compared::Same(ConnectionIds::Server),
@@ -124,7 +124,10 @@ async fn by_greeting(
 }
 
 /// Whether it is the store's server that has greeted, if that is certain.
-async fn judge(greeted: &Greeted, store: &mut StoreConnection) -> Result<Option<bool>, StoreError> {
+async fn compare_greeting(
+    greeted: &Greeted,
+    store: &mut StoreConnection,
+) -> Result<Option<bool>, StoreError> {
     let greeting = &greeted.greeting;
     let number = version_number(store.version());
     if (greeting.flavour, greeting.version_number()) != (store.flavour(), number) {
@@ -162,7 +165,7 @@ pub(super) async fn compare_others(
 ) -> Result<(), StartError> {
     for server in listed.servers.iter().filter(|server| *server != writer) {
         // A server that does not answer now is compared when it is the writer.
-        if let Some(Compared::Other(problem)) = look(listed, server, pairs).await {
+        if let Some(Compared::Other(problem)) = compare_addresses(listed, server, pairs).await {
             return Err(StartError::Apart(problem));
         }
     }
@@ -175,7 +178,11 @@ pub async fn others_are_whole(listed: &Config, writer: &ServerAddress) -> Result
 }
 
 /// Compares the addresses of one server, if that is needed; `None`: it is not, or the server does not answer.
-async fn look(config: &Config, server: &ServerAddress, pairs: &Pairs) -> Option<Compared> {
+async fn compare_addresses(
+    config: &Config,
+    server: &ServerAddress,
+    pairs: &Pairs,
+) -> Option<Compared> {
     if !pairs.is_open(server) {
         return None;
     }
@@ -217,7 +224,9 @@ pub(super) async fn watch(in_force: InForce, writer: Writer, pairs: Pairs) {
         }
         pause = (pause + 1).min(SELDOM);
         let Some(server) = now else { continue };
-        if let Some(Compared::Same(_)) = look(&in_force.config(), &server, &pairs).await {
+        if let Some(Compared::Same(_)) =
+            compare_addresses(&in_force.config(), &server, &pairs).await
+        {
             tracing::info!(backend = %server.backend, "`backend` and `store` lead to the same server");
         }
     }

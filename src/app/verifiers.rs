@@ -20,7 +20,7 @@ pub(super) async fn tend(route: StoreRoute, secrets: Arc<LearnedSecrets>) {
     let mut said = false;
     loop {
         let begun = Instant::now();
-        secrets.verifier_reads().begin();
+        secrets.verifier_reads().note_start();
         let done = read(&route, &mut link, &secrets).await;
         secrets.verifier_reads().end();
         if let Err(e) = done {

@@ -363,9 +363,9 @@ impl Backend {
 
     /// Begins to follow a response whose first packet has this sequence id.
     pub fn begin_response(&mut self, shape: Shape, seq: u8) {
-        self.tracker.begin(shape);
+        self.tracker.start_response(shape);
         match &mut self.renumber {
-            Some(renumber) => renumber.begin(seq),
+            Some(renumber) => renumber.restart(seq),
             // Compressed, packets are counted otherwise, and a stream of replication by nobody here.
             None if self.leg.is_compressed() || shape == Shape::Endless => {}
             None => self.tracker.count_from(seq),
@@ -385,7 +385,7 @@ impl Backend {
     /// Counts the packets that come before the server closes the connection.
     pub fn number_last_words(&mut self, bytes: &mut [u8]) {
         if let Some(renumber) = &mut self.renumber {
-            renumber.begin(0);
+            renumber.restart(0);
             renumber.pass(bytes);
         }
     }

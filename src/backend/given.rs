@@ -126,7 +126,7 @@ impl GivenSecrets {
     }
 
     /// Whether a client that the server has let in has the given password. `None`: none is given.
-    pub(super) fn judge(&mut self, user: &[u8], proven: &Proven) -> Option<bool> {
+    pub(super) fn matches_given(&mut self, user: &[u8], proven: &Proven) -> Option<bool> {
         let known = self.vault.get(user)?;
         let right = known.clear().is_some_and(|given| match proven {
             Proven::Clear(password) => given == &password[..],

@@ -181,7 +181,7 @@ impl Answering<'_> {
     async fn run(&mut self, login: Vec<u8>) -> Result<Vec<u8>, NotOpened> {
         self.say(&login).await?;
         loop {
-            let packet = self.hear().await?;
+            let packet = self.read_frame().await?;
             match &packet[..] {
                 [0, ..] => return Ok(packet),
                 [0xff, low, high, ..] => {
@@ -231,7 +231,7 @@ impl Answering<'_> {
             return Ok(self.say(&password).await?);
         }
         self.say(&[2]).await?;
-        let packet = self.hear().await?;
+        let packet = self.read_frame().await?;
         let Some(key) = packet.strip_prefix(&[MORE]) else {
             return Err(unreadable().into());
         };
@@ -252,7 +252,7 @@ impl Answering<'_> {
             if self.say(&answer).await.is_err() {
                 break;
             }
-            let Ok(packet) = self.hear().await else { break };
+            let Ok(packet) = self.read_frame().await else { break };
             match &packet[..] {
                 [0xff, ..] => break,
                 [0, ..] => {
@@ -275,7 +275,7 @@ impl Answering<'_> {
         self.leg.send_all(&frame).await
     }
 
-    async fn hear(&mut self) -> io::Result<Vec<u8>> {
+    async fn read_frame(&mut self) -> io::Result<Vec<u8>> {
         loop {
             let mut frame = self.leg.read_frame(MAX_ANSWER).await?;
             let packet = frame.split_off(HEADER);

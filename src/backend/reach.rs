@@ -122,7 +122,7 @@ impl Reach {
     }
 
     /// Connects and logs in.
-    pub async fn look(&self, config: &Config, guard: &Guard, account: &Credentials) {
+    pub async fn log_in(&self, config: &Config, guard: &Guard, account: &Credentials) {
         // Some servers accept no connection without it.
         let header = config.backend_proxy_protocol.then_some(Peer(None));
         let Some(to) = self.writer.now() else { return };
@@ -153,7 +153,7 @@ impl Reach {
                 continue;
             }
             let (config, guard) = settings();
-            self.look(&config, &guard, &account).await;
+            self.log_in(&config, &guard, &account).await;
             if self.problem.lock().is_none() {
                 tracing::info!(backend = %self.writer, "clients can log in again");
             }

@@ -127,7 +127,7 @@ impl LearnedSecrets {
     /// with that. `false`: none is given, or another one.
     pub(super) fn judge_given(&self, user: &[u8], proven: &Proven) -> bool {
         let mut given = self.given().lock();
-        let right = given.judge(user, proven);
+        let right = given.matches_given(user, proven);
         match (right, given.password(user)) {
             (Some(true), Some(password)) => {
                 self.keep_given(&mut self.vault().lock(), user, &password);

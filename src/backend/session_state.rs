@@ -235,7 +235,7 @@ impl SessionState {
     }
 
     /// Takes in what the server has reported.
-    pub(crate) fn take_in(&mut self, change: &SessionChange) {
+    pub(crate) fn apply(&mut self, change: &SessionChange) {
         match change {
             SessionChange::Variable { name, value } => {
                 if VariableKind::of(name) == VariableKind::Carried {
@@ -313,17 +313,17 @@ mod tests {
     #[test]
     fn reported_state_is_carried() {
         let mut state = SessionState::default();
-        state.take_in(&variable(b"sql_mode", b"ANSI"));
-        state.take_in(&variable(b"statement_id", b"77"));
-        state.take_in(&variable(b"timestamp", b"1"));
-        state.take_in(&SessionChange::Schema((*b"db").into()));
+        state.apply(&variable(b"sql_mode", b"ANSI"));
+        state.apply(&variable(b"statement_id", b"77"));
+        state.apply(&variable(b"timestamp", b"1"));
+        state.apply(&SessionChange::Schema((*b"db").into()));
         assert_eq!(state.variables().collect::<Vec<_>>(), [(&b"sql_mode"[..], &b"ANSI"[..])]);
         assert_eq!(state.schema.as_deref(), Some(&b"db"[..]));
         state.role = Some((*b"NONE").into());
         state.reset();
         assert_eq!(state.variables().count(), 0);
         assert!(state.schema.is_some() && state.role.is_some(), "a reset leaves them");
-        state.take_in(&SessionChange::Schema((*b"").into()));
+        state.apply(&SessionChange::Schema((*b"").into()));
         assert_eq!(state.schema, None);
     }
 

@@ -46,7 +46,7 @@ impl VerifierReads {
     }
 
     /// A read begins.
-    pub fn begin(&self) {
+    pub fn note_start(&self) {
         self.begun.fetch_add(1, Ordering::AcqRel);
     }
 
@@ -91,13 +91,13 @@ mod tests {
         let reads = Arc::new(VerifierReads::default());
         reads.again().await;
         let before = Instant::now();
-        reads.begin();
+        reads.note_start();
         let asks = asking(&reads);
         reads.next(before, LONG).await;
         reads.end();
         tokio::task::yield_now().await;
         assert!(!asks.is_finished(), "this one had begun before");
-        reads.begin();
+        reads.note_start();
         reads.end();
         asks.await.expect("no panic");
         // No read ends, so the limit ends the wait.
@@ -113,7 +113,7 @@ mod tests {
             async move {
                 loop {
                     let before = Instant::now();
-                    reads.begin();
+                    reads.note_start();
                     reads.end();
                     reads.next(before, LONG).await;
                 }

@@ -102,7 +102,7 @@ pub(super) fn run(Adopt { yes, above, settings }: Adopt) -> ExitCode {
 async fn adopt(config: &Config, store: &StoreUrl, above: u64, yes: bool) -> Result<(), AdoptError> {
     let schema = &store.schema;
     let mut conn = StoreConnection::open(store, config.connect_timeout).await?;
-    let mut from = look(&mut conn, schema).await?;
+    let mut from = epoch_basis(&mut conn, schema).await?;
     say(format_args!("lock schema     `{schema}` at {store:?}"))?;
     say(format_args!("belongs to      {}, epoch {}", from.meta.ident, from.meta.epoch))?;
     say(format_args!("this server     {}", from.meta.server))?;
@@ -117,7 +117,7 @@ async fn adopt(config: &Config, store: &StoreUrl, above: u64, yes: bool) -> Resu
     say(format_args!("longest lease   {longest:?}"))?;
     if !yes {
         confirm()?;
-        from = look(&mut conn, schema).await?;
+        from = epoch_basis(&mut conn, schema).await?;
         check(&mut conn, schema, &from, above).await?;
     }
     wait(&mut conn, schema, &from, Terms { ttl: longest }).await?;
@@ -145,7 +145,7 @@ fn say(line: Arguments<'_>) -> io::Result<()> {
     try_print(format_args!("{line}\n"))
 }
 
-async fn look(conn: &mut StoreConnection, schema: &str) -> Result<EpochBasis, AdoptError> {
+async fn epoch_basis(conn: &mut StoreConnection, schema: &str) -> Result<EpochBasis, AdoptError> {
     conn.standing(schema).await.map_err(|e| match e {
         StoreError::Refused { code: 1049 | 1146, message } => AdoptError::Unfit(format!(
             "{message}. There is no lock schema to adopt here: run `lockstead schema install` for an empty one, if no proxy holds locks elsewhere"
@@ -160,7 +160,7 @@ async fn check(
     from: &EpochBasis,
     above: u64,
 ) -> Result<(), AdoptError> {
-    if from.meta.judge(above).is_ok() {
+    if from.meta.check(above).is_ok() {
         return Err(AdoptError::Needless(format!(
             "the lock tables belong to this server already, in epoch {}. If proxies know a later \
              epoch, give it with --above",
@@ -218,7 +218,7 @@ async fn wait(
         }
         // Ends a lease from its beginning, on this machine's boot clock.
         sleep(left.min(terms.heartbeat())).await;
-        let now = look(conn, schema).await?;
+        let now = epoch_basis(conn, schema).await?;
         unfit(&now)?;
         if now.alive().map(|p| (p.id, p.rvn)).ne(from.alive().map(|p| (p.id, p.rvn))) {
             return Err(AdoptError::Unfit(

@@ -110,8 +110,8 @@ fn to_replicas(config: &Config) -> Option<String> {
 /// The configuration with the writer alone. `None`: none of several servers takes writes. `leading`: the listeners that lead
 /// to replicas.
 async fn servers(config: Config, leading: &[String], findings: &mut Findings) -> Option<Config> {
-    let following = Following::begin(&config);
-    let found = following.look(&config).await;
+    let following = Following::start(&config);
+    let found = following.with_known_writer(&config).await;
     following.all_heard().await;
     for server in following.writer().shown() {
         let Some(state) = server.state else { continue };

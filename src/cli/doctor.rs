@@ -14,7 +14,7 @@ use super::process::{runtime, usage};
 use super::settings_args::SettingsArgs;
 use super::terminal_text::{plain, safe};
 use crate::app::inspect;
-use crate::cli::doctor::calls::{CallLine, DefinitionVerdict, judge};
+use crate::cli::doctor::calls::{CallLine, DefinitionVerdict, classify_definition};
 use crate::cli::doctor::report::{DoctorReport, Finding, FoundObject, Severity};
 use crate::config::{Config, Mode, StoreUrl};
 use crate::servers::find::at_writer;
@@ -85,7 +85,7 @@ pub(super) fn run(Doctor { account, json, settings }: Doctor) -> ExitCode {
         Ok(account) => account,
         Err(problem) => return blind(&format!("--account {problem}")),
     };
-    let report = match runtime.block_on(look(&config, cluster.as_deref(), &account)) {
+    let report = match runtime.block_on(report_on(&config, cluster.as_deref(), &account)) {
         Ok(report) => report,
         Err(e) => return blind(&format!("cannot look at {}: {}", address(&account), told(&e))),
     };
@@ -134,7 +134,7 @@ fn told(e: &StoreError) -> String {
     }
 }
 
-async fn look(
+async fn report_on(
     config: &Config,
     cluster: Option<&str>,
     account: &StoreUrl,
@@ -195,13 +195,15 @@ fn definitions(objects: &[Object], flavour: Flavour, version: &str, mode: Mode) 
     };
     objects
         .iter()
-        .filter_map(|object| match judge(object.definition.as_ref()?, flavour, version) {
-            DefinitionVerdict::Nothing => None,
-            DefinitionVerdict::Calls(lines) => {
-                Some(finding("calls", object, lines, calls, CALLS_ADVICE))
-            }
-            DefinitionVerdict::MayCall(lines) => {
-                Some(finding("may-call", object, lines, MAY_CALL, MAY_CALL_ADVICE))
+        .filter_map(|object| {
+            match classify_definition(object.definition.as_ref()?, flavour, version) {
+                DefinitionVerdict::Nothing => None,
+                DefinitionVerdict::Calls(lines) => {
+                    Some(finding("calls", object, lines, calls, CALLS_ADVICE))
+                }
+                DefinitionVerdict::MayCall(lines) => {
+                    Some(finding("may-call", object, lines, MAY_CALL, MAY_CALL_ADVICE))
+                }
             }
         })
         .collect()

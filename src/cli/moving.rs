@@ -36,7 +36,7 @@ pub(super) struct Remark {
 pub(super) async fn remarks(config: &Config, cluster: Option<&str>) -> Vec<Remark> {
     let mut remarks = Vec::new();
     if let Some(store) = &config.store
-        && let Ok(ServerSight { unlisted, direct, proxies }) = look(config, store).await
+        && let Ok(ServerSight { unlisted, direct, proxies }) = inspect(config, store).await
     {
         remarks.extend(unlisted.filter(|_| config.mode != Mode::Durable).map(not_listed));
         remarks.extend(taken_directly(&direct).filter(|_| config.mode == Mode::Durable));
@@ -67,7 +67,7 @@ struct ServerSight {
     proxies: Vec<ProxyInfo>,
 }
 
-async fn look(config: &Config, store: &StoreUrl) -> Result<ServerSight, StoreError> {
+async fn inspect(config: &Config, store: &StoreUrl) -> Result<ServerSight, StoreError> {
     let mut conn = StoreConnection::open(store, config.connect_timeout).await?;
     let (unlisted, mut direct) = match conn.user_locks(None).await? {
         UserLocks::Listed { locks, .. } => (None, locks),

@@ -99,7 +99,7 @@ impl Looker {
             let Ok(runtime) = runtime() else { return };
             let mut looker = Self { socket, conn: None };
             runtime.block_on(async {
-                while seen.send(looker.look().await).is_ok() {
+                while seen.send(looker.screen().await).is_ok() {
                     tokio::time::sleep(every).await;
                 }
             });
@@ -107,7 +107,7 @@ impl Looker {
         looks
     }
 
-    async fn look(&mut self) -> Result<String, AskError> {
+    async fn screen(&mut self) -> Result<String, AskError> {
         let mut conn = match self.conn.take() {
             Some(conn) => conn,
             None => ask::connect(&self.socket).await?,

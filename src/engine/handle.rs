@@ -209,7 +209,7 @@ impl Engine {
     }
 
     /// Looks at a lock.
-    pub async fn look(&self, key: Key) -> Look {
+    pub async fn look_up(&self, key: Key) -> Look {
         let (reply, look) = oneshot::channel();
         self.send(EngineRequest::Look { key, reply });
         look.await.unwrap_or_else(|_| Look::Failed("the lock engine has ended".to_owned()))

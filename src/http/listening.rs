@@ -49,7 +49,7 @@ impl TimedStream {
     }
 
     /// The result of reading or writing, or an error if it took too long or must give way.
-    fn judge<T>(
+    fn timed<T>(
         &mut self,
         cx: &mut Context<'_>,
         poll: Poll<io::Result<T>>,
@@ -74,7 +74,7 @@ impl AsyncRead for TimedStream {
         room: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let poll = Pin::new(&mut self.stream).poll_read(cx, room);
-        self.judge(cx, poll, false)
+        self.timed(cx, poll, false)
     }
 }
 
@@ -85,7 +85,7 @@ impl AsyncWrite for TimedStream {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let poll = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.judge(cx, poll, true)
+        self.timed(cx, poll, true)
     }
 
     // Without it, each connection would have a copy of the answer that all share.
@@ -95,7 +95,7 @@ impl AsyncWrite for TimedStream {
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let poll = Pin::new(&mut self.stream).poll_write_vectored(cx, pieces);
-        self.judge(cx, poll, true)
+        self.timed(cx, poll, true)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -69,7 +69,7 @@ impl Acceptor {
 
     /// The server's side of one connection. A certificate that a client shows was verified; whether it has shown one,
     /// the caller must check.
-    pub fn begin(&self) -> io::Result<Tls> {
+    pub fn start_tls(&self) -> io::Result<Tls> {
         let connection = ServerConnection::new(Arc::clone(&self.clients));
         connection.map(Tls::server).map_err(io::Error::other)
     }
@@ -205,9 +205,9 @@ impl Connector {
         behalf: Behalf<'_>,
         host: &str,
     ) -> Result<(), NoTls> {
-        server.encrypt(self.begin(behalf)?).await?;
+        server.encrypt(self.start_tls(behalf)?).await?;
         let shown = server.tls().map(Tls::peer_certificates).unwrap_or_default();
-        self.trust.judge(shown, host).map_err(NoTls::Untrusted)
+        self.trust.verify(shown, host).map_err(NoTls::Untrusted)
     }
 
     /// How a leg is encrypted on behalf of this client, as far as the server may judge a login by that.
@@ -226,7 +226,7 @@ impl Connector {
     /// The proxy's side of one connection. To the server it shows what the client has shown, if that is
     /// one of those that it has: what an account demands of a certificate keeps its meaning. The server
     /// is called as the client called the proxy (SNI), or by no name.
-    fn begin(&self, behalf: Behalf<'_>) -> io::Result<Tls> {
+    fn start_tls(&self, behalf: Behalf<'_>) -> io::Result<Tls> {
         let (config, asked) = match behalf {
             Behalf::Client(client) => {
                 let shown = client.peer_certificate();
@@ -285,7 +285,7 @@ struct Trust {
 }
 
 impl Trust {
-    fn judge(&self, shown: &[CertificateDer<'_>], host: &str) -> Result<(), rustls::Error> {
+    fn verify(&self, shown: &[CertificateDer<'_>], host: &str) -> Result<(), rustls::Error> {
         use CertificateError::{NotValidForName, NotValidForNameContext};
         let Some(ca) = &self.ca else {
             return Ok(());

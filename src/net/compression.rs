@@ -106,7 +106,7 @@ impl Codec {
                     break;
                 };
                 at += PIECE;
-                self.begin(*header);
+                self.start_frame(*header);
                 continue;
             }
             let input = at_most(self.raw.get(at..).ok_or_else(beyond)?, self.piece.packed);
@@ -141,7 +141,7 @@ impl Codec {
         Ok(())
     }
 
-    fn begin(&mut self, header: [u8; PIECE]) {
+    fn start_frame(&mut self, header: [u8; PIECE]) {
         let length = |low, mid, high| u32::from_le_bytes([low, mid, high, 0]) as usize;
         let packed = length(header[0], header[1], header[2]);
         let plain = length(header[4], header[5], header[6]);

@@ -39,7 +39,7 @@ impl Tls {
                 break;
             }
             socket.readable().await?;
-            self.take_in(socket)?;
+            self.decrypt_arrived(socket)?;
             if self.ended {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
@@ -84,7 +84,7 @@ impl Tls {
             if buffer.len() - before == room {
                 break;
             }
-            match self.take_in(socket) {
+            match self.decrypt_arrived(socket) {
                 Ok(true) => {}
                 Ok(false) => break,
                 // The bytes before it are whole; the error comes again.
@@ -129,7 +129,7 @@ impl Tls {
     }
 
     /// Takes bytes from the socket and decrypts them. False when there were none.
-    fn take_in(&mut self, socket: &Socket) -> io::Result<bool> {
+    fn decrypt_arrived(&mut self, socket: &Socket) -> io::Result<bool> {
         if self.ended {
             return Ok(false);
         }

@@ -51,7 +51,7 @@ impl Amend {
     pub fn next(&mut self, more: bool) {
         self.columns.clear();
         self.more = more;
-        self.grammar.begin(Shape::Results);
+        self.grammar.start_response(Shape::Results);
     }
 
     /// How the columns of the next result set are to be described.
@@ -166,7 +166,7 @@ impl Amend {
 /// A grammar that is at the first packet of results.
 fn results(capabilities: Capabilities) -> Grammar {
     let mut grammar = Grammar::new(capabilities);
-    grammar.begin(Shape::Results);
+    grammar.start_response(Shape::Results);
     grammar
 }
 

@@ -207,7 +207,7 @@ impl Cutter {
             && let Some(next) = self.expected.pop_front()
         {
             self.current = next;
-            self.grammar.begin(next.0);
+            self.grammar.start_response(next.0);
         }
     }
 

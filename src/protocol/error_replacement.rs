@@ -39,12 +39,12 @@ impl ErrorReplacement {
             };
             bytes = rest;
             self.head.push(*byte);
-            self.begin(&mut out);
+            self.decide(&mut out);
         }
     }
 
     /// Decides about a frame when enough of it is there.
-    fn begin(&mut self, out: &mut Vec<u8>) {
+    fn decide(&mut self, out: &mut Vec<u8>) {
         let Some((frame, start)) = FrameHeader::split(&self.head) else {
             return;
         };

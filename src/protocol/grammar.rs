@@ -89,7 +89,7 @@ impl Grammar {
     }
 
     /// Starts on the response to a command.
-    pub(super) fn begin(&mut self, shape: Shape) {
+    pub(super) fn start_response(&mut self, shape: Shape) {
         self.cursor = shape == Shape::CursorResults;
         self.expected = match shape {
             Shape::Nothing => Expected::Nothing,

@@ -17,7 +17,7 @@ pub struct Renumber {
 
 impl Renumber {
     /// A response begins, or continues after a file, with this id.
-    pub fn begin(&mut self, seq: u8) {
+    pub fn restart(&mut self, seq: u8) {
         self.next = seq;
     }
 
@@ -61,7 +61,7 @@ mod tests {
         for cut in 0..wanted.len() {
             let mut bytes = frames([1, 7, 2]);
             let mut renumber = Renumber::default();
-            renumber.begin(1);
+            renumber.restart(1);
             let (first, second) = bytes.split_at_mut(cut);
             renumber.pass(first);
             renumber.pass(second);

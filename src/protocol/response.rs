@@ -45,8 +45,8 @@ impl Tracker {
     }
 
     /// Starts on the response to a command.
-    pub fn begin(&mut self, shape: Shape) {
-        self.grammar.begin(shape);
+    pub fn start_response(&mut self, shape: Shape) {
+        self.grammar.start_response(shape);
         self.next = None;
     }
 
@@ -162,7 +162,7 @@ mod tests {
         let mut error = Vec::new();
         put_frame(&mut error, 1, b"\xff\x17\x04#08S01Unknown command");
         let mut tracker = Tracker::new(Capabilities(0));
-        tracker.begin(Shape::Endless);
+        tracker.start_response(Shape::Endless);
         let (first, rest) = error.split_at(3);
         assert_eq!(tracker.feed(first), (3, Progress::Continue));
         assert!(!tracker.is_endless());
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(tracker.feed(rest), (rest.len(), ended));
         let mut event = Vec::new();
         put_frame(&mut event, 1, b"\0an event");
-        tracker.begin(Shape::Endless);
+        tracker.start_response(Shape::Endless);
         let both = [&event[..], &error].concat();
         assert_eq!(tracker.feed(&both), (both.len(), Progress::Continue));
         assert!(tracker.is_endless());
@@ -190,7 +190,7 @@ mod tests {
         let mut ok = Vec::new();
         put_frame(&mut ok, 6, b"\0\0\0\x22\0\0\0");
         let mut tracker = Tracker::new(Capabilities(0));
-        tracker.begin(Shape::Results);
+        tracker.start_response(Shape::Results);
         assert_eq!(tracker.feed(&out), (out.len(), Progress::NextResult));
         assert!(tracker.active());
         let ended = Ending::Ok { status: Status(0x22), warnings: 0 };
@@ -210,7 +210,7 @@ mod tests {
             }
             let eof = 4 + 1 + 4 + definition.len() + 4 + 5;
             let mut tracker = Tracker::new(Capabilities(0));
-            tracker.begin(shape);
+            tracker.start_response(shape);
             let (end, progress) = tracker.feed(&out);
             (if end == eof { "no rows" } else { "rows" }, progress)
         };
@@ -249,7 +249,7 @@ mod tests {
             (new, Shape::Rows, &[b"\xff"]),
         ] {
             let mut tracker = Tracker::new(capabilities);
-            tracker.begin(shape);
+            tracker.start_response(shape);
             let (last, before) = packets.split_last().expect("a packet");
             for packet in before {
                 let mut frame = Vec::new();
@@ -282,7 +282,7 @@ mod tests {
             (1, [1, 1, 2], false),
         ] {
             let mut tracker = Tracker::new(Capabilities::DEPRECATE_EOF);
-            tracker.begin(Shape::Results);
+            tracker.start_response(Shape::Results);
             tracker.count_from(first);
             let (_, progress) = tracker.feed(&frames(seqs));
             assert_eq!(progress == Progress::Continue, follows, "{seqs:?} after {first}");
@@ -291,7 +291,7 @@ mod tests {
         let mut error = Vec::new();
         put_frame(&mut error, 0, b"\xff\xbf\x0f#HY000inactive");
         let mut tracker = Tracker::new(Capabilities(0));
-        tracker.begin(Shape::Results);
+        tracker.start_response(Shape::Results);
         tracker.count_from(1);
         assert_eq!(tracker.feed(&error).1, Progress::Ended(Ending::Err { code: 4031 }));
     }
@@ -302,7 +302,7 @@ mod tests {
         put_frame(&mut error, 1, b"\xff\x28\x04#42000an error that is longer than a head");
         for cut in 1..error.len() {
             let mut tracker = Tracker::new(Capabilities(0));
-            tracker.begin(Shape::Results);
+            tracker.start_response(Shape::Results);
             assert_eq!(tracker.feed(&error[..cut]), (cut, Progress::Continue));
             assert!(tracker.active(), "idle after {cut} bytes");
             let ended = Progress::Ended(Ending::Err { code: 1064 });

@@ -28,7 +28,7 @@ pub struct Following {
 
 impl Following {
     /// Asks each server of a cluster from here on. A single one is not asked.
-    pub fn begin(config: &Config) -> Self {
+    pub fn start(config: &Config) -> Self {
         let writer = Writer::among(config.servers.clone());
         let mut probes = JoinSet::new();
         if let Some(store) = config.store.as_ref().filter(|_| writer.is_chosen()) {
@@ -67,7 +67,7 @@ impl Following {
     }
 
     /// The configuration with the writer alone, if it is known: without a wait until there is one.
-    pub async fn look(&self, config: &Config) -> Result<Config, NoWriter> {
+    pub async fn with_known_writer(&self, config: &Config) -> Result<Config, NoWriter> {
         self.found_within(config, Duration::ZERO).await
     }
 
@@ -85,8 +85,8 @@ impl Following {
 
 /// The configuration with the writer alone, for a command that does not follow it.
 pub async fn at_writer(config: &Config) -> Result<Config, NoWriter> {
-    let following = Following::begin(config);
-    let found = following.look(config).await;
+    let following = Following::start(config);
+    let found = following.with_known_writer(config).await;
     following.end().await;
     found
 }

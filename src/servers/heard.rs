@@ -125,7 +125,7 @@ impl Heard {
     }
 
     /// Takes in what was heard at `now`.
-    pub fn hear(&mut self, answer: ProbeAnswer, now: Duration) {
+    pub fn note_answer(&mut self, answer: ProbeAnswer, now: Duration) {
         let state = match answer {
             ProbeAnswer::Said(state) => state,
             ProbeAnswer::Late(_)
@@ -152,15 +152,15 @@ mod tests {
         let at = Duration::from_millis;
         let late = || ProbeAnswer::Late("no answer".to_owned());
         let mut heard = Heard::nothing();
-        heard.hear(late(), at(100));
+        heard.note_answer(late(), at(100));
         assert!(matches!(heard.state, ServerState::Silent(_)), "it has said nothing yet");
-        heard.hear(writable(), at(1000));
+        heard.note_answer(writable(), at(1000));
         for (now, writes) in [(1500, true), (2999, true), (3000, false), (3500, false)] {
-            heard.hear(late(), at(now));
+            heard.note_answer(late(), at(now));
             assert_eq!(heard.state.takes_writes(), writes, "at {now}");
         }
-        heard.hear(writable(), at(4000));
-        heard.hear(ProbeAnswer::Gone("connection refused".to_owned()), at(4001));
+        heard.note_answer(writable(), at(4000));
+        heard.note_answer(ProbeAnswer::Gone("connection refused".to_owned()), at(4001));
         assert!(!heard.state.answers());
     }
 }

@@ -29,7 +29,7 @@ pub(super) async fn keep_asking(writer: Writer, server: usize, mut probe: Probe)
     loop {
         tick.tick().await;
         let answer = probe.ask().await;
-        writer.hear(server, answer, clock::now());
+        writer.note_answer(server, answer, clock::now());
     }
 }
 
@@ -50,7 +50,7 @@ impl Probe {
 
     async fn ask(&mut self) -> ProbeAnswer {
         if let Some(mut conn) = self.conn.take() {
-            match self.look(&mut conn).await {
+            match self.ask_on(&mut conn).await {
                 Ok(answer) => {
                     self.conn = Some(conn);
                     return answer;
@@ -72,13 +72,13 @@ impl Probe {
             conn.close().await;
             return Ok(ProbeAnswer::Said(ServerState::Unfit(PASSES)));
         }
-        let answer = self.look(&mut conn).await?;
+        let answer = self.ask_on(&mut conn).await?;
         self.conn = Some(conn);
         Ok(answer)
     }
 
     /// Asks on this connection, which is of no use after an error.
-    async fn look(&mut self, conn: &mut StoreConnection) -> Result<ProbeAnswer, StoreError> {
+    async fn ask_on(&mut self, conn: &mut StoreConnection) -> Result<ProbeAnswer, StoreError> {
         let seen = conn.writability(ANSWER).await?;
         let (ident, mut seat) = (conn.ident().to_owned(), ClusterSeat::of(&seen.membership));
         if let Some(why) = seen.refusal() {

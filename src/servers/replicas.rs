@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn sessions_are_counted_where_they_are_and_never_at_the_writer() {
         let (writer, replicas) = three();
-        let hear = |server, answer| writer.hear(server, answer, Duration::ZERO);
+        let hear = |server, answer| writer.note_answer(server, answer, Duration::ZERO);
         assert!(replicas.problem().is_some() && replicas.known_problem().is_none());
         hear(0, writable());
         hear(1, closed(true));
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn a_replica_is_left_when_it_takes_writes_and_not_when_it_stops_replicating() {
         let (writer, replicas) = three();
-        let hear = |server, answer| writer.hear(server, answer, Duration::ZERO);
+        let hear = |server, answer| writer.note_answer(server, answer, Duration::ZERO);
         hear(0, writable());
         hear(1, closed(true));
         let at = replicas.next(&[]).expect("a replica");

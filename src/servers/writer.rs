@@ -294,11 +294,11 @@ impl Writer {
     }
 
     /// Takes in what a server was heard to say at `at`, on the boot clock.
-    pub(super) fn hear(&self, server: usize, answer: ProbeAnswer, at: Duration) {
+    pub(super) fn note_answer(&self, server: usize, answer: ProbeAnswer, at: Duration) {
         let mut board = self.0.board.lock();
         let Some(heard) = board.heard.get_mut(server) else { return };
         let old = heard.state.clone();
-        heard.hear(answer, at);
+        heard.note_answer(answer, at);
         if heard.state == old {
             return;
         }
@@ -397,7 +397,7 @@ mod tests {
     fn connections_are_left_when_another_server_is_the_writer_and_not_before() {
         let writer = Writer::among(servers(2));
         assert_eq!(writer.to_string(), "db:1, db:2");
-        let hear = |server, answer| writer.hear(server, answer, Duration::ZERO);
+        let hear = |server, answer| writer.note_answer(server, answer, Duration::ZERO);
         hear(0, writable("a"));
         hear(1, closed());
         let first = writer.now().expect("known");
@@ -422,15 +422,15 @@ mod tests {
             let writer = writer.clone();
             async move { writer.found().await }
         });
-        writer.hear(0, closed(), Duration::ZERO);
-        writer.hear(1, writable("b"), Duration::ZERO);
+        writer.note_answer(0, closed(), Duration::ZERO);
+        writer.note_answer(1, writable("b"), Duration::ZERO);
         let to = found.await.expect("found");
         assert_eq!(to.backend().port, 2);
         let (left, doubted) = (to.clone(), to.clone());
         let left = tokio::spawn(async move { left.left().await });
-        writer.hear(1, closed(), Duration::ZERO);
+        writer.note_answer(1, closed(), Duration::ZERO);
         doubted.doubted().await;
-        writer.hear(0, writable("a"), Duration::ZERO);
+        writer.note_answer(0, writable("a"), Duration::ZERO);
         left.await.expect("left");
     }
 }

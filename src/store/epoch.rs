@@ -201,12 +201,12 @@ mod tests {
 
     #[test]
     fn a_server_is_judged_by_name_and_by_the_epochs_that_are_known() {
-        assert_eq!(meta().judge(100), Ok(()));
-        assert_eq!(meta().judge(0), Ok(()));
-        let refused = meta().judge(101).expect_err("an earlier epoch");
+        assert_eq!(meta().check(100), Ok(()));
+        assert_eq!(meta().check(0), Ok(()));
+        let refused = meta().check(101).expect_err("an earlier epoch");
         assert!(refused.to_string().contains("adopt --above 101"), "{refused}");
         let copy = Meta { server: "b".to_owned(), here: false, epoch: 200, ..meta() };
-        assert_eq!(copy.judge(100).map_err(|f| f.reason()), Err("identity"));
+        assert_eq!(copy.check(100).map_err(|f| f.reason()), Err("identity"));
     }
 
     #[test]

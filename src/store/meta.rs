@@ -36,7 +36,7 @@ impl Meta {
     }
 
     /// Whether locks may be kept where this was read, by one who has learned of the epoch `known`.
-    pub fn judge(&self, known: u64) -> Result<(), Foreign> {
+    pub fn check(&self, known: u64) -> Result<(), Foreign> {
         if !self.here {
             return Err(Foreign::Identity {
                 named: self.ident.clone(),

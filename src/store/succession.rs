@@ -58,7 +58,7 @@ impl StoreConnection {
             return Err(Foreign::Unfit { foreign, why }.into());
         }
         let from = self.standing(schema).await?;
-        if from.meta.judge(known).is_ok() {
+        if from.meta.check(known).is_ok() {
             return Ok(false);
         }
         let epoch = from.next_epoch(known, self.now().await?);

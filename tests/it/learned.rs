@@ -189,7 +189,7 @@ async fn pass(
     client.send_all(&frame).await.expect("a client");
     let mut frame = client.read_frame(LONGEST_LOGIN).await.expect("a login");
     if Login::asks_for_tls(&frame[4..]) {
-        client.encrypt(acceptor.begin().expect("TLS")).await.expect("a handshake");
+        client.encrypt(acceptor.start_tls().expect("TLS")).await.expect("a handshake");
         frame = client.read_frame(LONGEST_LOGIN).await.expect("a login");
     }
     let login = Login::parse(&frame[4..]).expect("a login");

@@ -178,7 +178,7 @@ impl Node {
     }
 
     fn look(&self, name: &str) -> Look {
-        self.runtime.block_on(self.engine.look(named(name).key))
+        self.runtime.block_on(self.engine.look_up(named(name).key))
     }
 
     /// The server's own locks of a client.

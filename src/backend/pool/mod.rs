@@ -119,7 +119,7 @@ impl Pool {
 
     /// Leave for one more connection, for which free connections make room.
     fn permit_on_top(&self, mut state: MutexGuard<'_, PoolState>, key: &Arc<PoolKey>) -> Permit {
-        state.begin(key.user.bytes());
+        state.count_opening(key.user.bytes());
         let over = state.open.saturating_sub(self.0.limits.size);
         let old = state.evict(over);
         self.0.show(&state);
@@ -299,7 +299,7 @@ impl Permits for PoolInner {
         {
             let user = user.to_vec();
             let Some(waiter) = state.accounts.serve(&user) else { break };
-            state.begin(&user);
+            state.count_opening(&user);
             served.push(waiter);
         }
         self.note_waiting(&state);

@@ -72,7 +72,7 @@ impl PoolState {
     }
 
     /// Counts one more connection of this account.
-    pub(super) fn begin(&mut self, user: &[u8]) {
+    pub(super) fn count_opening(&mut self, user: &[u8]) {
         self.open += 1;
         self.accounts.open(user);
     }

@@ -31,7 +31,11 @@ pub(crate) enum DefinitionVerdict {
 }
 
 /// Judges a definition.
-pub(crate) fn judge(definition: &Definition, flavour: Flavour, version: u32) -> DefinitionVerdict {
+pub(crate) fn classify_definition(
+    definition: &Definition,
+    flavour: Flavour,
+    version: u32,
+) -> DefinitionVerdict {
     let text = &definition.text;
     let dialect = dialect(&definition.sql_mode, flavour, version);
     let finder = Finder::of(text, dialect);
@@ -109,7 +113,7 @@ mod tests {
 
     fn verdict(text: &str, sql_mode: &str) -> DefinitionVerdict {
         let definition = Definition { text: text.into(), sql_mode: sql_mode.to_owned() };
-        judge(&definition, Flavour::MariaDb, 101_119)
+        classify_definition(&definition, Flavour::MariaDb, 101_119)
     }
 
     fn found(text: &str) -> Vec<(usize, String)> {

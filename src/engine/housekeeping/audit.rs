@@ -37,7 +37,7 @@ pub(in crate::engine) async fn audit(access: Arc<StoreAccess>, engine: Engine, l
             // A right that was granted meanwhile counts for new connections.
             link.drop_connection();
             let rights = rights(&mut link).await;
-            link.judge(&rights);
+            link.note_result(&rights);
             if let Ok(rights) = rights {
                 access.show_rights(rights);
             }
@@ -49,7 +49,7 @@ pub(in crate::engine) async fn audit(access: Arc<StoreAccess>, engine: Engine, l
             continue;
         }
         let result = compare(&mut link, &access, &engine, proxy, &held, &mut suspects).await;
-        link.judge(&result);
+        link.note_result(&result);
         if let Err(e) = result {
             tracing::debug!(error = %e, "could not compare held locks with their rows");
         }

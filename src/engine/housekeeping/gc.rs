@@ -38,14 +38,14 @@ pub(in crate::engine) async fn collect(
             continue;
         }
         let audited = audit(&mut link, &access, &engine).await;
-        link.judge(&audited);
+        link.note_result(&audited);
         let looked = match link.get().await {
-            Ok(conn) => orphans.look(conn, &access.url.schema).await,
+            Ok(conn) => orphans.enter(conn, &access.url.schema).await,
             Err(e) => Err(e),
         };
-        link.judge(&looked);
+        link.note_result(&looked);
         let result = round(&mut link, &access, &mut stands, interval).await;
-        link.judge(&result);
+        link.note_result(&result);
         match result {
             Ok(0) => {}
             Ok(rows) => {

@@ -18,7 +18,7 @@ pub(in crate::engine) struct Orphans {
 impl Orphans {
     /// Looks for them. Those that were there for the longest lease known are entered as dead: without
     /// its row, none of them can have renewed its lease.
-    pub(in crate::engine) async fn look(
+    pub(in crate::engine) async fn enter(
         &mut self,
         conn: &mut StoreConnection,
         schema: &str,

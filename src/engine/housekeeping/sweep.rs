@@ -54,7 +54,7 @@ pub(in crate::engine) async fn sweep(access: Arc<StoreAccess>, engine: Engine, n
     loop {
         due.tick().await;
         let result = sweeper.turn().await;
-        sweeper.link.judge(&result);
+        sweeper.link.note_result(&result);
         if let Err(e) = result {
             tracing::debug!(error = %e, "could not compare held locks with the server's own");
         }
@@ -99,30 +99,30 @@ impl Sweeper {
         let holds = if self.native { self.engine.held(proxy).await.native } else { Vec::new() };
         if let Some(left) = self.unlisted.checked_sub(1) {
             self.unlisted = left;
-            return self.look(holds).await;
+            return self.ask_for_some(holds).await;
         }
         let conn = self.link.get().await?;
         let asked = Instant::now();
         match conn.user_locks(None).await? {
             UserLocks::Listed { locks, garbled } => {
-                self.complaint.hear(None);
+                self.complaint.note_unlisted(None);
                 self.expected = asked.elapsed().clamp(EXPECTED, self.expected * 2);
                 let proxies = self.engine.peers().live() + 1;
                 self.unlisted = pause(locks.len(), self.expected, proxies);
                 self.compare(&holds, locks, &garbled).await
             }
             UserLocks::Unlisted(why) => {
-                self.complaint.hear(Some(why));
+                self.complaint.note_unlisted(Some(why));
                 self.strangers.clear();
                 self.direct.clear();
                 self.show(Vec::new());
-                self.look(holds).await
+                self.ask_for_some(holds).await
             }
         }
     }
 
     /// Looks at as many of the locks held here as one statement asks for: first at those that were missed, then at the next ones.
-    async fn look(&mut self, holds: Vec<NativeHold>) -> Result<(), StoreError> {
+    async fn ask_for_some(&mut self, holds: Vec<NativeHold>) -> Result<(), StoreError> {
         let (doubted, others): (Vec<_>, Vec<_>) =
             holds.into_iter().partition(|hold| self.doubted.contains(hold));
         let mut looked: Vec<NativeHold> = doubted.into_iter().take(ASKED / 2).collect();

@@ -72,7 +72,7 @@ impl AdminQueries {
     pub(in crate::engine) fn open(access: &Arc<StoreAccess>) -> Self {
         let known = Arc::new(LastKnown::default());
         let (looks, asked) = mpsc::unbounded_channel();
-        spawn_local(look(Arc::clone(access), asked, Arc::clone(&known)));
+        spawn_local(answer_questions(Arc::clone(access), asked, Arc::clone(&known)));
         let (acts, asked) = mpsc::unbounded_channel();
         spawn_local(act(Arc::clone(access), asked));
         Self { looks, acts, known }
@@ -107,7 +107,7 @@ impl AdminQueries {
 
 /// Answers questions. Reads by itself now and then, so that the rows shown while the lock tables do not
 /// answer are not old.
-async fn look(
+async fn answer_questions(
     access: Arc<StoreAccess>,
     mut asked: mpsc::UnboundedReceiver<AdminQuery>,
     known: Arc<LastKnown>,
@@ -211,10 +211,10 @@ async fn twice<T>(
     ask: impl AsyncFn(&mut StoreLink) -> Result<T, StoreError>,
 ) -> Result<T, QueryError> {
     let mut last = ask(link).await;
-    link.judge(&last);
+    link.note_result(&last);
     if last.as_ref().is_err_and(StoreError::is_unknown) {
         last = ask(link).await;
-        link.judge(&last);
+        link.note_result(&last);
     }
     Ok(last?)
 }

@@ -56,7 +56,7 @@ pub(in crate::engine) async fn watch(
         let Some(me) = lease.proxy() else { continue };
         let mine = waits.of_holders(TOLD_AFTER);
         let result = teller.round(me, &mine).await;
-        teller.link.judge(&result);
+        teller.link.note_result(&result);
         let circles = match result {
             Ok(edges) => circles(&edges),
             Err(e) => {
@@ -66,7 +66,7 @@ pub(in crate::engine) async fn watch(
         };
         if circles.iter().flatten().any(|edge| edge.proxy == me) {
             let result = teller.beat(me).await;
-            teller.link.judge(&result);
+            teller.link.note_result(&result);
         }
         seen = circles.iter().map(|circle| first_sight(circle, &seen)).collect();
         for circle in &circles {

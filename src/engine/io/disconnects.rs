@@ -83,7 +83,7 @@ pub(in crate::engine) async fn watch(
         let awaited = watcher.absences.iter().map(|a| a.conn.0);
         let ids =
             ended.chain(awaited).chain(questions.iter().map(|q| q.conn.0)).collect::<Vec<_>>();
-        match look(&mut watcher.link, &ids).await {
+        match run_and_busy(&mut watcher.link, &ids).await {
             Ok((run, there)) => {
                 watcher.answer(questions, run, &there);
                 watcher.end_awaited(run).await;
@@ -169,7 +169,7 @@ impl Watcher {
                 return;
             }
             let killed = conn.kill(absence.conn.0).await;
-            link.judge(&killed);
+            link.note_result(&killed);
             absence.killed = killed.is_ok();
         }
     }
@@ -196,10 +196,10 @@ impl Watcher {
 }
 
 /// The run of the server, and which of `ids` it works for in this run.
-async fn look(link: &mut StoreLink, ids: &[u64]) -> Result<(i64, Vec<u64>), StoreError> {
+async fn run_and_busy(link: &mut StoreLink, ids: &[u64]) -> Result<(i64, Vec<u64>), StoreError> {
     let conn = link.get().await?;
     let run = conn.started();
     let result = conn.still_there(ids).await.map(|there| (run, there));
-    link.judge(&result);
+    link.note_result(&result);
     result
 }

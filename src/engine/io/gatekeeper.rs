@@ -210,7 +210,7 @@ impl Gatekeeper {
         let check: Vec<&str> = work.check.iter().map(|(gate, _)| &**gate).collect();
         let open: Vec<&str> = work.open.iter().map(|gate| &**gate).collect();
         let result = conn.turn_gates(&close, &check, &open).await;
-        self.link.judge(&result);
+        self.link.note_result(&result);
         if let Err(e) = &result {
             if !std::mem::replace(&mut self.complained, true) {
                 let gates = self.closed.len();
@@ -232,7 +232,7 @@ impl Gatekeeper {
         let Some(lost) = &self.lost else { return Ok(()) };
         if lost.is_beside(&conn.thread()) {
             let killed = conn.kill(lost.id).await;
-            self.link.judge(&killed);
+            self.link.note_result(&killed);
             killed?;
         }
         self.lost = None;

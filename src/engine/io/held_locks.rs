@@ -53,7 +53,7 @@ async fn read(access: &StoreAccess, link: &mut StoreLink) -> Result<Census, Stri
     for last in [false, true] {
         let conn = link.get().await.map_err(|e| e.to_string())?;
         let rows = conn.read_all_held(&access.url.schema, MOST + 1).await;
-        link.judge(&rows);
+        link.note_result(&rows);
         match rows {
             Ok(rows) if rows.len() > MOST => return Ok(None),
             Ok(rows) => {

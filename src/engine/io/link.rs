@@ -180,7 +180,7 @@ impl StoreLink {
     }
 
     /// Takes in a result: an error is counted, and a broken connection dropped.
-    pub fn judge<T>(&mut self, result: &Result<T, StoreError>) {
+    pub fn note_result<T>(&mut self, result: &Result<T, StoreError>) {
         if let Err(e) = result {
             self.access.count(e);
             let kept = matches!(

@@ -91,7 +91,7 @@ pub(in crate::engine) async fn answer(
         }
         match read {
             Ok((answers, unlisted)) => {
-                complaint.hear(unlisted);
+                complaint.note_unlisted(unlisted);
                 for (NativeQuestion { reply, .. }, answer) in questions.into_iter().zip(answers) {
                     let _ = reply.send(Ok(answer));
                 }
@@ -118,7 +118,7 @@ impl Complaint {
         Self { said: false, native }
     }
 
-    pub(in crate::engine) fn hear(&mut self, unlisted: Option<&'static str>) {
+    pub(in crate::engine) fn note_unlisted(&mut self, unlisted: Option<&'static str>) {
         let before = std::mem::replace(&mut self.said, unlisted.is_some());
         let Some(why) = unlisted.filter(|_| !before) else { return };
         if self.native {
@@ -143,7 +143,7 @@ async fn read(
     questions: &[NativeQuestion],
 ) -> Result<NativeAnswers, StoreError> {
     let result = read_once(link, questions).await;
-    link.judge(&result);
+    link.note_result(&result);
     result
 }
 

@@ -109,7 +109,7 @@ impl PipeStore {
             return Err(StoreError::Connect("the server was restarted".to_owned()));
         }
         let result = conn.run_batch(&batch.writer, &batch.changes, &batch.others).await;
-        link.judge(&result);
+        link.note_result(&result);
         match result {
             Err(e) if e.is_unknown() => {
                 if let Some(Turn { left_out }) = self.unknown.turn() {

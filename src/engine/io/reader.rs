@@ -53,6 +53,6 @@ async fn read(
     Lookup { keys, probed, others }: &Lookup,
 ) -> Result<(Vec<LockRow>, HashSet<Vec<u8>>), StoreError> {
     let result = link.get().await?.read_locks(&access.url.schema, keys, probed, others).await;
-    link.judge(&result);
+    link.note_result(&result);
     result
 }

@@ -44,7 +44,7 @@ pub(in crate::engine) async fn listen(
             Some(proxy) => hang(&mut link, &access, proxy, look, &mut hung, &rung).await,
             None => Ok(WakeReason::InCase),
         };
-        link.judge(&result);
+        link.note_result(&result);
         look = *result.as_ref().unwrap_or(&WakeReason::InCase);
         if let Err(e) = &result {
             tracing::debug!(error = %e, "no connection for wake-ups: this proxy polls for locks of other proxies");
@@ -100,7 +100,7 @@ pub(in crate::engine) async fn ring(
         }
         for proxy in proxies {
             let result = bells.ring(&mut link, &access, proxy).await;
-            link.judge(&result);
+            link.note_result(&result);
             let label = if matches!(result, Ok(true)) { "rung" } else { "not_reached" };
             access.metrics.rings.with_label_values(&[label]).inc();
         }

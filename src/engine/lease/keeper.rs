@@ -176,7 +176,7 @@ impl Keeper {
             (Ok(()), Some(incarnation)) => self.renew(incarnation).await,
             (Ok(()), None) => self.join().await,
         };
-        self.link.judge(&result);
+        self.link.note_result(&result);
         result
     }
 
@@ -286,7 +286,7 @@ impl Keeper {
     }
 
     fn stop_if_due(&mut self) {
-        if self.incarnation.is_some() && self.suspension.judge() {
+        if self.incarnation.is_some() && self.suspension.suspend_if_due() {
             tracing::error!("the lease ran out: sessions that hold locks are closed");
             self.fence();
         }

@@ -45,7 +45,7 @@ impl Predecessors {
 
     /// An incarnation of this process is about to register. If that ends without an answer, its
     /// row may be there nevertheless.
-    pub(in crate::engine) fn begin(&mut self, id: ProxyId) {
+    pub(in crate::engine) fn note_registering(&mut self, id: ProxyId) {
         with_state(&mut self.state, |state| state.enter(id));
         self.former.push(id);
     }

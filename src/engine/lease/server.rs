@@ -53,10 +53,10 @@ impl HomeServer {
     }
 
     /// Whether locks may be kept on the server that `meta` was read from.
-    pub(in crate::engine) fn judge(&mut self, meta: &Meta) -> Result<(), Foreign> {
+    pub(in crate::engine) fn check(&mut self, meta: &Meta) -> Result<(), Foreign> {
         self.known = self.known.max(meta.epoch);
         self.longest_ms = self.longest_ms.max(meta.max_ttl_ms);
-        meta.judge(self.known)
+        meta.check(self.known)
     }
 
     /// An epoch has begun on some server.

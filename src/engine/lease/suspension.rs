@@ -42,7 +42,7 @@ impl Suspension {
     }
 
     /// Suspends sessions if their deadline has come. Whether they must be closed instead.
-    pub(in crate::engine) fn judge(&mut self) -> bool {
+    pub(in crate::engine) fn suspend_if_due(&mut self) -> bool {
         let now = clock::now();
         if now < self.lease.deadline() {
             return false;
@@ -107,7 +107,7 @@ mod tests {
     fn renew(lease: &Lease, terms: Terms, ago: Duration) {
         let sent = clock::now().saturating_sub(ago);
         lease.renewed(sent, terms.deadline(sent), terms.jeopardy(sent));
-        lease.begin(ProxyId(1), Duration::ZERO);
+        lease.start_incarnation(ProxyId(1), Duration::ZERO);
     }
 
     #[test]
@@ -115,9 +115,13 @@ mod tests {
         let (mut suspension, lease) = suspension();
         let (terms, long) = (suspension.terms, Duration::from_secs(31));
         renew(&lease, terms, Duration::ZERO);
-        assert!(!suspension.judge() && !suspension.is_on() && lease.suspended_for().is_none());
+        assert!(
+            !suspension.suspend_if_due() && !suspension.is_on() && lease.suspended_for().is_none()
+        );
         renew(&lease, terms, long);
-        assert!(!suspension.judge() && suspension.is_on() && lease.suspended_for().is_some());
+        assert!(
+            !suspension.suspend_if_due() && suspension.is_on() && lease.suspended_for().is_some()
+        );
         // An answer that came too late, then one in time.
         renew(&lease, terms, long);
         suspension.resume();
@@ -133,9 +137,9 @@ mod tests {
     fn suspended_sessions_are_closed_in_the_end() {
         let (mut suspension, lease) = suspension();
         renew(&lease, suspension.terms, Duration::from_secs(31));
-        assert!(!suspension.judge());
+        assert!(!suspension.suspend_if_due());
         suspension.since = Some(clock::now().saturating_sub(suspension.terms.suspension()));
-        assert!(suspension.judge());
+        assert!(suspension.suspend_if_due());
         suspension.close();
         assert!(!suspension.is_on());
         assert_eq!(suspension.metrics.suspensions.with_label_values(&["closed"]).get(), 1);
@@ -146,8 +150,8 @@ mod tests {
         let (mut suspension, lease) = suspension();
         lease.set_obstacle(Some("another server".to_owned()));
         renew(&lease, suspension.terms, Duration::ZERO);
-        assert!(!suspension.judge());
+        assert!(!suspension.suspend_if_due());
         renew(&lease, suspension.terms, Duration::from_secs(31));
-        assert!(suspension.judge() && !suspension.is_on());
+        assert!(suspension.suspend_if_due() && !suspension.is_on());
     }
 }

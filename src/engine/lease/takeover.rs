@@ -24,7 +24,7 @@ pub(in crate::engine) struct Takeovers(Mutex<HashSet<ProxyId>>);
 
 impl Takeovers {
     /// Begins the takeover of a DEAD incarnation, unless it is under way.
-    pub(in crate::engine) fn begin(
+    pub(in crate::engine) fn start(
         self: &Arc<Self>,
         access: &Arc<StoreAccess>,
         row: &ProxyRow,
@@ -76,7 +76,7 @@ async fn take_over(access: Arc<StoreAccess>, running: Arc<Takeovers>, row: Proxy
             }
             Err(e) => Err(e),
         };
-        link.judge(&result);
+        link.note_result(&result);
         if matches!(result, Ok(TakeoverStatus::Powerless(_))) {
             // A right that is granted meanwhile counts for new connections.
             link.drop_connection();
@@ -109,7 +109,7 @@ async fn take_over(access: Arc<StoreAccess>, running: Arc<Takeovers>, row: Proxy
     tracing::info!(proxy = %row.id, addr = row.addr, "a dead proxy's locks are free");
     if let Ok(conn) = link.get().await {
         let result = conn.sweep_clean(&access.url.schema).await;
-        link.judge(&result);
+        link.note_result(&result);
     }
     link.drop_connection();
     running.end(row.id);

@@ -179,7 +179,7 @@ mod tests {
                 let mut service = service(&lease);
                 let later = clock::now() + Duration::from_mins(1);
                 renew(&lease, later);
-                lease.begin(ProxyId(7), Duration::ZERO);
+                lease.start_incarnation(ProxyId(7), Duration::ZERO);
                 let mut outcome = ask(&mut service, 1);
                 win(&mut service, if in_time { later } else { clock::now() });
                 let told = matches!(outcome.try_recv(), Ok(Acquired::Granted(_)));
@@ -204,7 +204,7 @@ mod tests {
             let lease = Arc::new(Lease::default());
             let mut service = service(&lease);
             renew(&lease, clock::now() + Duration::from_mins(1));
-            lease.begin(ProxyId(7), Duration::ZERO);
+            lease.start_incarnation(ProxyId(7), Duration::ZERO);
             let _outcome = ask(&mut service, 1);
             let mut tried = Vec::new();
             for _ in 0..3 {
@@ -229,7 +229,7 @@ mod tests {
             let mut service = service(&lease);
             let later = clock::now() + Duration::from_mins(1);
             renew(&lease, later);
-            lease.begin(ProxyId(7), Duration::ZERO);
+            lease.start_incarnation(ProxyId(7), Duration::ZERO);
             let mut outcome = ask(&mut service, 1);
             let writer = service.writer.clone().expect("joined");
             let changes = service.gather(&writer);

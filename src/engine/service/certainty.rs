@@ -15,7 +15,7 @@ use crate::types::ConnectionId;
 
 impl Service {
     /// A session asks who has a lock.
-    pub(super) fn look(&mut self, key: Key, reply: oneshot::Sender<Look>) {
+    pub(super) fn look_up(&mut self, key: Key, reply: oneshot::Sender<Look>) {
         // A release on its way may have been carried out, and the lock be another proxy's.
         if !self.native.is_on && self.holder_here(&key).is_some() {
             self.doubts.enter(&key, PendingAnswer::Look(reply), self.keys.get(&key));
@@ -110,7 +110,7 @@ mod tests {
             let lease = Arc::new(Lease::default());
             let mut service = service(&lease);
             renew(&lease, clock::now() + Duration::from_mins(1));
-            lease.begin(ProxyId(7), Duration::ZERO);
+            lease.start_incarnation(ProxyId(7), Duration::ZERO);
             let key = plain(b"k", Flavour::MariaDb).expect("valid").key;
             let (events, heard) = mpsc::unbounded_channel();
             let (conn, since) = (ConnectionId(52), Instant::now());

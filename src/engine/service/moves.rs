@@ -98,7 +98,7 @@ mod tests {
     fn holder(lease: &Arc<Lease>, name: &str) -> (Service, mpsc::UnboundedReceiver<SessionEvent>) {
         let mut service = service(lease);
         renew(lease, clock::now() + Duration::from_mins(1));
-        lease.begin(ProxyId(7), Duration::ZERO);
+        lease.start_incarnation(ProxyId(7), Duration::ZERO);
         let (events, heard) = mpsc::unbounded_channel();
         let held = LocalHold {
             token: 101,

@@ -165,7 +165,7 @@ mod tests {
             let lease = Arc::new(Lease::default());
             let service = service(&lease);
             renew(&lease, clock::now() + Duration::from_mins(1));
-            lease.begin(ME, Duration::ZERO);
+            lease.start_incarnation(ME, Duration::ZERO);
             lease.set_home("here");
             let (events, heard) = mpsc::unbounded_channel();
             let key = key().as_bytes().to_vec();

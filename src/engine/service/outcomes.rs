@@ -60,13 +60,13 @@ impl Service {
             return;
         }
         match result {
-            Ok((run, result)) => self.take_in(batch, &result, run),
+            Ok((run, result)) => self.settle_batch(batch, &result, run),
             Err(e) => self.undo(batch, &e),
         }
     }
 
     /// A batch that the server with this start has taken.
-    fn take_in(&mut self, batch: Batch, result: &BatchResult, run: i64) {
+    fn settle_batch(&mut self, batch: Batch, result: &BatchResult, run: i64) {
         self.complained &= !result.guarded;
         let moved = self.follow_base(&batch.writer, result);
         if !result.guarded && !moved && !std::mem::replace(&mut self.complained, true) {

@@ -123,7 +123,7 @@ mod tests {
         let lease = Arc::new(Lease::default());
         let service = service(&lease);
         renew(&lease, clock::now() + Duration::from_mins(1));
-        lease.begin(ProxyId(7), Duration::ZERO);
+        lease.start_incarnation(ProxyId(7), Duration::ZERO);
         service
     }
 

@@ -211,7 +211,7 @@ mod tests {
             let key = plain(b"k", Flavour::MariaDb).expect("valid").key;
             let ask = |service: &mut Service| {
                 let (reply, answer) = oneshot::channel();
-                service.look(key.clone(), reply);
+                service.look_up(key.clone(), reply);
                 service.dispatch_reads();
                 answer
             };
@@ -238,7 +238,7 @@ mod tests {
                 let lease = Arc::new(Lease::default());
                 let mut service = service(&lease);
                 renew(&lease, clock::now() + Duration::from_mins(1));
-                lease.begin(ProxyId(7), Duration::ZERO);
+                lease.start_incarnation(ProxyId(7), Duration::ZERO);
                 let key = plain(b"k", Flavour::MariaDb).expect("valid").key;
                 let claim = Claim {
                     name: plain(b"k", Flavour::MariaDb).expect("valid"),
@@ -301,7 +301,7 @@ mod tests {
             let lease = Arc::new(Lease::default());
             let mut service = service(&lease);
             renew(&lease, clock::now() + Duration::from_mins(1));
-            lease.begin(ProxyId(7), Duration::ZERO);
+            lease.start_incarnation(ProxyId(7), Duration::ZERO);
             let key = plain(b"k", Flavour::MariaDb).expect("valid").key;
             let (events, _) = mpsc::unbounded_channel();
             service.keys.enter(&key).held = Some(hold_of_52(events));
@@ -333,14 +333,14 @@ mod tests {
             let lease = Arc::new(Lease::default());
             let mut service = service(&lease);
             renew(&lease, clock::now() + Duration::from_mins(1));
-            lease.begin(ProxyId(7), Duration::ZERO);
+            lease.start_incarnation(ProxyId(7), Duration::ZERO);
             let key = plain(b"k", Flavour::MariaDb).expect("valid").key;
             let (events, mut heard) = mpsc::unbounded_channel();
             let held = hold_of_52(events);
             service.keys.enter(&key).held = Some(held);
             let ask = |service: &mut Service| {
                 let (reply, answer) = oneshot::channel();
-                service.look(key.clone(), reply);
+                service.look_up(key.clone(), reply);
                 answer
             };
             let mut answer = ask(&mut service);

@@ -226,7 +226,7 @@ impl Service {
             EngineRequest::Present { conn, question } => self.present(conn, question),
             EngineRequest::UntilGone { conn, run, reply } => self.until_gone(conn, run, reply),
             EngineRequest::Serves { lock: (key, token) } => self.ask_whether_served(&key, token),
-            EngineRequest::Look { key, reply } => self.look(key, reply),
+            EngineRequest::Look { key, reply } => self.look_up(key, reply),
             EngineRequest::Reconcile { proxy, rows } => self.reconcile(proxy, rows),
             EngineRequest::Held { proxy, reply } => drop(reply.send(self.held_now(proxy))),
             EngineRequest::Lost { proxy, locks } => self.lose(proxy, locks),

@@ -225,7 +225,7 @@ impl Lease {
     }
 
     /// A new incarnation begins; its deadline must have been set before.
-    pub(in crate::engine) fn begin(&self, proxy: ProxyId, grants_from: Duration) {
+    pub(in crate::engine) fn start_incarnation(&self, proxy: ProxyId, grants_from: Duration) {
         self.wait_until(grants_from);
         self.proxy.store(proxy.0, Ordering::Release);
     }
@@ -287,7 +287,7 @@ impl Lease {
         let lease = Self::default();
         let now = clock::now();
         let later = now + Duration::from_hours(1);
-        lease.begin(proxy, now);
+        lease.start_incarnation(proxy, now);
         lease.renewed(now, later, later);
         lease
     }
@@ -309,7 +309,7 @@ mod tests {
         let now = clock::now();
         let later = now + Duration::from_mins(1);
         lease.renewed(now, later, later);
-        lease.begin(me, Duration::ZERO);
+        lease.start_incarnation(me, Duration::ZERO);
         assert!(lease.vouches_for(me) && lease.allows_grants(me) && !lease.vouches_for(other));
         lease.renewed(now, later, now);
         assert!(lease.vouches_for(me) && !lease.allows_grants(me), "jeopardy");
@@ -329,7 +329,7 @@ mod tests {
             let lease = Arc::new(Lease::default());
             let now = clock::now();
             lease.renewed(now, now, now);
-            lease.begin(me, Duration::ZERO);
+            lease.start_incarnation(me, Duration::ZERO);
             assert_eq!(lease.standing(me), Standing::Suspended);
             assert_eq!(lease.standing(other), Standing::Over);
             assert!(!lease.vouches_for(me) && !lease.allows_grants(me));

@@ -85,7 +85,7 @@ impl Reign {
     }
 
     /// This epoch is joined, with a grace until then.
-    pub(in crate::engine) fn begin(&self, epoch: u64, grace_until: Option<Duration>) {
+    pub(in crate::engine) fn join_epoch(&self, epoch: u64, grace_until: Option<Duration>) {
         self.epoch.store(epoch, Ordering::Release);
         let nanos = |until: Duration| u64::try_from(until.as_nanos()).unwrap_or(u64::MAX);
         self.grace_until.store(grace_until.map_or(0, nanos), Ordering::Release);
@@ -104,11 +104,11 @@ mod tests {
     fn an_epoch_has_a_grace_until_it_is_over() {
         let reign = Reign::default();
         assert_eq!((reign.epoch(), reign.grace_left()), (0, None));
-        reign.begin(7, Some(clock::now() + Duration::from_mins(1)));
+        reign.join_epoch(7, Some(clock::now() + Duration::from_mins(1)));
         assert!(reign.grace_left().is_some_and(|left| left > Duration::from_secs(50)));
-        reign.begin(7, Some(Duration::from_nanos(1)));
+        reign.join_epoch(7, Some(Duration::from_nanos(1)));
         assert_eq!(reign.grace_left(), Some(Duration::ZERO), "somebody must say so");
-        reign.begin(7, None);
+        reign.join_epoch(7, None);
         assert_eq!((reign.epoch(), reign.grace_left()), (7, None));
     }
 }

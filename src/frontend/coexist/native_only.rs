@@ -16,7 +16,7 @@ pub(super) fn note_native_only(
     let UntoldStatement { text, calls } = statement;
     let takes = if *calls { "yes" } else { "perhaps" };
     cx.context.metrics.native_only.with_label_values(&[takes]).inc();
-    if cx.context.shapes.hear("native only", text) != News::Known {
+    if cx.context.shapes.note_shape("native only", text) != News::Known {
         tracing::warn!(
             connection = %cx.identity.connection(),
             owner = %cx.identity.owner_text(),

@@ -57,7 +57,7 @@ pub(crate) async fn settle_rows(
         cx.send_client(&std::mem::take(&mut bytes))?;
     }
     if let RowUpdate::Look(function, name) = need {
-        let look = cx.locks.look(name.key);
+        let look = cx.locks.look_up(name.key);
         let out = match answer_of(cx, look).await? {
             Look::Used(conn) if whole => held_by(&bytes, function, conn),
             // The rows are not asked again: the server's answer is true of the server.

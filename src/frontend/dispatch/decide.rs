@@ -156,7 +156,7 @@ impl Dispatch for Dispatcher<'_> {
         self.context.commands[usize::from(command.0)].inc();
         let alone = link.owed().is_nothing();
         let seen = self.watch.as_mut().and_then(|watch| {
-            watch.begin(alone, &self.context.seen.waits, || self.identity.waiter())
+            watch.follow(alone, &self.context.seen.waits, || self.identity.waiter())
         });
         seen.filter(|_| shape != Shape::Nothing).map_or(Recipient::Client, Recipient::Watched)
     }

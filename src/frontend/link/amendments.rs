@@ -19,7 +19,7 @@ impl Amendments {
         Self { capabilities, amend: None, joins: false }
     }
 
-    fn begin(&mut self) -> &mut Amend {
+    fn get_or_start(&mut self) -> &mut Amend {
         let capabilities = self.capabilities;
         self.amend.get_or_insert_with(|| Box::new(Amend::new(capabilities)))
     }
@@ -27,14 +27,14 @@ impl Amendments {
     /// How the columns of the response that is to come are to be described.
     pub(crate) fn describe(&mut self, columns: Vec<Column>) {
         if !columns.is_empty() {
-            self.begin().describe(columns);
+            self.get_or_start().describe(columns);
         }
     }
 
     /// The responses to the statements of one text go to the client as one.
     pub(crate) fn join(&mut self) {
         self.amend = None;
-        self.begin();
+        self.get_or_start();
         self.joins = true;
     }
 

@@ -154,7 +154,7 @@ impl<'a> Asker<'a> {
             if self.link.next(Interest::Server).await? != LinkEvent::Server {
                 continue;
             }
-            match ServerReader::of(self.link).hear() {
+            match ServerReader::of(self.link).read_and_pass_on() {
                 Err(CloseReason::ClientGone) if self.link.client.is_lost() => {}
                 heard => heard?,
             }
@@ -232,7 +232,7 @@ impl<'a> Asker<'a> {
         questions: &Questions<'_>,
         whose: Whose,
     ) -> Result<Vec<Reply>, CloseReason> {
-        self.link.unanswered.begin(whose);
+        self.link.unanswered.note_asked(whose);
         let replies = self.read_in_order(questions).await;
         self.link.unanswered.end();
         replies
@@ -280,7 +280,7 @@ impl<'a> Asker<'a> {
                 Err(e) => return Err(unread(self.link, &e, CloseReason::ServerGone)),
                 Ok(Some(_)) => {}
             }
-            while let Some(ending) = self.take_in(packet, &mut incoming)? {
+            while let Some(ending) = self.follow_replies(packet, &mut incoming)? {
                 self.note_answered(questions.seen, ending);
                 replies.push(Reply { bytes: incoming.take(), ending });
                 // After the last one there may be a last word: the server closes the connection then, which follows.
@@ -303,7 +303,7 @@ impl<'a> Asker<'a> {
     }
 
     /// Follows what has come in. The ending, if that was it.
-    fn take_in(
+    fn follow_replies(
         &mut self,
         packet: &[u8],
         incoming: &mut Incoming,

@@ -29,7 +29,7 @@ impl Link {
     /// Takes the status flags of an OK packet, header included.
     pub(crate) fn learn_status(&mut self, frame: &[u8]) {
         let mut tracker = Tracker::new(self.capabilities);
-        tracker.begin(Shape::Results);
+        tracker.start_response(Shape::Results);
         if let (_, Progress::Ended(ending)) = tracker.feed(frame) {
             self.note_ending(ending);
         }

@@ -61,7 +61,10 @@ impl<'a> ClientReader<'a> {
     }
 
     /// Reads from the client and passes on.
-    pub(crate) fn hear(&mut self, dispatch: &mut impl Dispatch) -> Result<(), CloseReason> {
+    pub(crate) fn read_and_pass_on(
+        &mut self,
+        dispatch: &mut impl Dispatch,
+    ) -> Result<(), CloseReason> {
         let mut buffer = self.link.buffers.take();
         buffer.append(&mut self.link.client.take_inbox());
         if self.link.owes_client_nothing() {

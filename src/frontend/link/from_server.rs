@@ -42,7 +42,7 @@ impl<'a> ServerReader<'a> {
 
     /// Reads from the server and passes on. The bytes that the server sent settle what it owes,
     /// whether or not a client is there to take them.
-    pub(crate) fn hear(&mut self) -> Result<(), CloseReason> {
+    pub(crate) fn read_and_pass_on(&mut self) -> Result<(), CloseReason> {
         let mut buffer = self.link.buffers.take();
         if survives(self.link) {
             let said = self.link.server.read(&mut buffer, &self.link.buffers);

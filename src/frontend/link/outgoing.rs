@@ -104,7 +104,7 @@ impl Link {
     /// Sends the client a whole response that may have several results.
     pub(crate) fn send_results(&mut self, bytes: &[u8]) -> Result<(), CloseReason> {
         let mut tracker = Tracker::new(self.capabilities);
-        tracker.begin(Shape::Results);
+        tracker.start_response(Shape::Results);
         let mut rest = bytes;
         while let (n, Progress::NextResult) = tracker.feed(rest) {
             self.send_client(within(rest, ..n)?)?;

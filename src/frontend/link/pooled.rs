@@ -17,7 +17,7 @@ impl Link {
     }
 
     pub(crate) fn take_in_reported(&mut self, reported: &Reported) {
-        if self.pooled.take_in(reported) {
+        if self.pooled.note_reports(reported) {
             self.server.note_schema();
         }
     }

@@ -32,7 +32,7 @@ pub(super) struct Unanswered {
 
 impl Unanswered {
     /// The server is asked something, and nothing is owed before it.
-    pub(super) fn begin(&mut self, whose: Whose) {
+    pub(super) fn note_asked(&mut self, whose: Whose) {
         self.question = Some(Box::new(OpenQuestion::new(whose, false)));
     }
 

@@ -62,7 +62,7 @@ pub(crate) async fn attend_or_interrupt<T>(
             continue;
         }
         later.extend(is_for_later(event).then_some(event));
-        let reason = match locks.hear(event) {
+        let reason = match locks.handle_event(event) {
             Ok(Asked::Nothing | Asked::GiveBack | Asked::Look(_)) => continue,
             Ok(Asked::End) => CloseReason::Killed,
             Err(CloseReason::Left) => CloseReason::Left,

@@ -101,8 +101,8 @@ impl CallContext<'_> {
     }
 
     /// Takes in an event for the session.
-    pub(crate) fn hear(&mut self, event: SessionEvent) -> Result<(), CloseReason> {
-        match self.locks.hear(event)? {
+    pub(crate) fn handle_event(&mut self, event: SessionEvent) -> Result<(), CloseReason> {
+        match self.locks.handle_event(event)? {
             Asked::Nothing => {}
             Asked::GiveBack => self.server.pooled_mut().ask_back(),
             Asked::End => return Err(CloseReason::Killed),
@@ -141,7 +141,7 @@ impl CallContext<'_> {
                 certain = &mut certain => {
                     return if certain { Ok(()) } else { Err(CloseReason::Fenced) };
                 }
-                event = self.locks.next_event() => self.hear(event)?,
+                event = self.locks.next_event() => self.handle_event(event)?,
                 // Another proxy may end the session at the server.
                 event = self.server.next(Interest::Server) => {
                     if event? == LinkEvent::Server {

@@ -290,7 +290,7 @@ async fn release(cx: &mut CallContext<'_>, locks: Vec<(Key, u64)>) -> Result<(),
     cx.check_lease_of(proxy).await?;
     // Or lost before, which the engine has said by now.
     while let Some(event) = cx.locks.told_now() {
-        cx.hear(event)?;
+        cx.handle_event(event)?;
     }
     Ok(())
 }
@@ -301,13 +301,13 @@ async fn look_at(cx: &mut CallContext<'_>, key: Key) -> Result<Holder, CloseReas
         cx.check_lease().await?;
         return Ok(Holder::Connection(cx.identity.connection().0));
     }
-    let mut look = cx.locks.look(key);
+    let mut look = cx.locks.look_up(key);
     let look = loop {
         tokio::select! {
             biased;
             look = &mut look => break look,
             // Others may look for this session meanwhile.
-            event = cx.locks.next_event() => cx.hear(event)?,
+            event = cx.locks.next_event() => cx.handle_event(event)?,
         }
     };
     Ok(match look {

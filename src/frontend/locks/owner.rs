@@ -57,7 +57,7 @@ pub(crate) trait Locks: Send {
     /// Releases locks once the server no longer works for the session.
     fn release_when_gone(&mut self, locks: Vec<(Key, u64)>, proxy: ProxyId);
     /// Looks at a lock that the session does not hold.
-    fn look(&mut self, key: Key) -> Task<'static, Look>;
+    fn look_up(&mut self, key: Key) -> Task<'static, Look>;
     /// All held locks of all proxies.
     fn census(&mut self) -> Task<'static, Result<Census, String>>;
     /// The tag of a lock's gates.
@@ -79,7 +79,7 @@ pub(crate) trait Locks: Send {
     /// Has an event come again, after those that wait.
     fn tell_again(&mut self, event: SessionEvent);
     /// Takes in what the session is told. An error ends it.
-    fn hear(&mut self, event: SessionEvent) -> Result<Asked, CloseReason>;
+    fn handle_event(&mut self, event: SessionEvent) -> Result<Asked, CloseReason>;
     /// Whether the proxy shuts down: the session ends when its statement has.
     fn is_draining(&self) -> bool;
     /// The client is there, as this question wanted to know.
@@ -252,9 +252,9 @@ impl Locks for LockOwner {
         self.engine.release_when_gone(self.backend.id(), locks, proxy, FENCED);
     }
 
-    fn look(&mut self, key: Key) -> Task<'static, Look> {
+    fn look_up(&mut self, key: Key) -> Task<'static, Look> {
         let engine = self.engine.clone();
-        Box::pin(async move { engine.look(key).await })
+        Box::pin(async move { engine.look_up(key).await })
     }
 
     fn census(&mut self) -> Task<'static, Result<Census, String>> {
@@ -299,7 +299,7 @@ impl Locks for LockOwner {
         let _ = self.events_in.send(event);
     }
 
-    fn hear(&mut self, event: SessionEvent) -> Result<Asked, CloseReason> {
+    fn handle_event(&mut self, event: SessionEvent) -> Result<Asked, CloseReason> {
         match event {
             SessionEvent::Fence(proxy) if self.ledger.depends_on(proxy) => Err(CloseReason::Fenced),
             // Each wait takes an interrupt in by itself.

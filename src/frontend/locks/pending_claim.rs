@@ -77,7 +77,7 @@ impl PendingClaim {
                     self.late = true;
                 }
                 event = cx.locks.next_event() => {
-                    cx.hear(event)?;
+                    cx.handle_event(event)?;
                     if event == SessionEvent::Interrupt {
                         return Ok(ClaimTurn::Interrupted);
                     }
@@ -111,7 +111,7 @@ pub(crate) async fn answer_of<T>(
         tokio::select! {
             biased;
             answer = &mut asked => return Ok(answer),
-            event = cx.locks.next_event() => cx.hear(event)?,
+            event = cx.locks.next_event() => cx.handle_event(event)?,
             event = cx.server.next(Interest::Ahead) => match event? {
                 LinkEvent::Server => cx.server.hear_server()?,
                 event => hear_client(cx, event)?,

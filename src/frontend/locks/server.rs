@@ -148,7 +148,7 @@ impl Server for Link {
     }
 
     fn hear_server(&mut self) -> Result<(), CloseReason> {
-        ServerReader::of(self).hear()
+        ServerReader::of(self).read_and_pass_on()
     }
 
     fn read_ahead(&mut self) -> Result<(), CloseReason> {

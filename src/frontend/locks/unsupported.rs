@@ -95,7 +95,7 @@ pub(crate) fn note_uncovered(
     };
     context.metrics.unsupported.with_label_values(&[decision]).inc();
     let statement = normalise(text, dialect, SHOWN);
-    let news = context.shapes.hear(what, &statement);
+    let news = context.shapes.note_shape(what, &statement);
     if news != News::Known {
         tracing::warn!(
             connection = %identity.connection(),

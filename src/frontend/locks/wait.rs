@@ -53,7 +53,7 @@ async fn wait_and_come_back(
         Timeout::Once | Timeout::Refused => (true, Some(started + PATIENCE)),
     };
     let tag = cx.locks.tag(&name.key);
-    let waiting = cx.context.seen.waits.begin(LockWait {
+    let waiting = cx.context.seen.waits.add(LockWait {
         who: cx.identity.waiter(),
         key: Some(name.key.clone()),
         name: name.given[..].into(),
@@ -128,7 +128,7 @@ async fn come_back(cx: &mut CallContext<'_>) -> Result<Option<Vec<u8>>, CloseRea
     let arrival = attend(cx.locks, cx.context, cx.server.check_out(cx.context)).await?;
     // News of the session's locks comes first: the connection may be used only after it.
     while let Some(event) = cx.locks.told_now() {
-        cx.hear(event)?;
+        cx.handle_event(event)?;
     }
     let error = match arrival {
         Checkout::Here => return Ok(None),

@@ -26,7 +26,7 @@ pub(super) struct Asking {
 
 impl Asking {
     /// `None`: no login counts for others.
-    pub(super) fn begin(context: &Context) -> Option<Self> {
+    pub(super) fn if_allowed(context: &Context) -> Option<Self> {
         let shared = context.shared.as_ref()?;
         let counts = !context.config.pooling.login_check_ttl.is_zero();
         let round = shared.secrets.admissions().round();

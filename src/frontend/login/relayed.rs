@@ -232,7 +232,7 @@ async fn authenticated(
     let (config, peer) = (&context.config, client.peer);
     let deadline = Instant::now() + config.login_timeout.min(context.spares.limit());
     let Greeted { stream, frame, greeting, opened, to } = greeted;
-    let (asking, mut server) = (Asking::begin(context), Leg::new(stream));
+    let (asking, mut server) = (Asking::if_allowed(context), Leg::new(stream));
     let (user, offered) = (login.user_name(greeting.flavour), greeting.capabilities);
     let hops = Hops::asked(config, &client.leg, peer, offered);
     let who = context.observer.is_some().then(|| user_of_login(login, peer));

@@ -27,7 +27,7 @@ impl Side<'_> {
     }
 
     /// A frame.
-    pub(super) async fn hear(&mut self, deadline: Instant) -> io::Result<Vec<u8>> {
+    pub(super) async fn read_frame(&mut self, deadline: Instant) -> io::Result<Vec<u8>> {
         timeout_at(deadline, self.leg.read_frame(MAX_LOGIN)).await.unwrap_or_else(|_| too_late())
     }
 }

@@ -59,7 +59,7 @@ impl Seen {
     /// The server has answered all commands before it.
     pub(crate) fn comes_next(&mut self) {
         if let Some((waits, wait)) = self.planned.take() {
-            self.wait = Some(waits.begin(wait));
+            self.wait = Some(waits.add(wait));
         }
     }
 

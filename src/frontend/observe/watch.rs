@@ -92,7 +92,7 @@ impl Watch {
     }
 
     /// Takes what the response to the command that is forwarded now is to be told to. `who` may wait in it for a lock.
-    pub(crate) fn begin(
+    pub(crate) fn follow(
         &mut self,
         alone: bool,
         waits: &LockWaits,

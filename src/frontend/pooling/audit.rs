@@ -103,7 +103,7 @@ impl AuditNotes {
     /// A text is about to run; `alone`: the server owes nothing before it, and it names no variables.
     pub(super) fn note_creation(&mut self, text: &[u8], schema: Option<&[u8]>, alone: bool) {
         let creation = Creation::read(text, schema);
-        self.creations.begin(creation.filter(|_| alone && is_single(text)));
+        self.creations.note_statement(creation.filter(|_| alone && is_single(text)));
     }
 
     /// A response has ended.

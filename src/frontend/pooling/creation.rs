@@ -95,7 +95,7 @@ pub(super) struct Creations {
 
 impl Creations {
     /// A statement is about to run.
-    pub(super) fn begin(&mut self, creation: Option<Creation>) {
+    pub(super) fn note_statement(&mut self, creation: Option<Creation>) {
         self.current = creation;
     }
 
@@ -177,17 +177,17 @@ mod tests {
         let are_all = |all: &Creations, made: u64| both.map(|flavour| all.are_all(made, flavour));
         assert_eq!(are_all(&all, 0), [true, true]);
         for (name, well) in [("a", true), ("b", false), ("a", true)] {
-            all.begin(creation(name));
+            all.note_statement(creation(name));
             all.end(well);
         }
-        all.begin(Creation::read(b"CREATE TABLE p (a INT)", Some(b"d")));
+        all.note_statement(Creation::read(b"CREATE TABLE p (a INT)", Some(b"d")));
         all.end(true);
         all.end(true);
         assert_eq!(all.names(), [b"`d`.`a`".to_vec()]);
         assert_eq!(are_all(&all, 2), [false, true]);
         assert_eq!(are_all(&all, 3), [true, false], "one was made elsewhere");
         for n in 0..MOST {
-            all.begin(creation(&format!("t{n}")));
+            all.note_statement(creation(&format!("t{n}")));
             all.end(true);
         }
         let made = 2 + u64::try_from(MOST).expect("a small number");

@@ -55,8 +55,8 @@ impl ResultCounts {
     }
 
     /// A statement has ended. What is not known of FOUND_ROWS() is in doubt.
-    pub(super) fn take_in(&mut self, result: Option<LastResult>, doubts: &mut Doubts) {
-        self.last.take_in(result, self.finding == RowsFound::Nothing);
+    pub(super) fn note_result(&mut self, result: Option<LastResult>, doubts: &mut Doubts) {
+        self.last.note_result(result, self.finding == RowsFound::Nothing);
         // Commands without a text find nothing.
         let Some(result) = result else { return };
         let finding = std::mem::take(&mut self.finding);
@@ -115,7 +115,7 @@ impl ResultCounts {
 
     /// The client hears an error in place of what the command under way has come to.
     pub(super) fn note_failed(&mut self) {
-        self.last.take_in(Some(LastResult::Failed), false);
+        self.last.note_result(Some(LastResult::Failed), false);
     }
 
     /// The client has had rows of which the connection does not know; `found`: so many for FOUND_ROWS().

@@ -25,7 +25,7 @@ pub(crate) struct NamedTexts {
 
 impl NamedTexts {
     /// Takes in what a statement does to them. The text that it executes, if that is known.
-    pub(super) fn take_in(
+    pub(super) fn note_statement(
         &mut self,
         text: &[u8],
         dialect: Dialect,
@@ -87,7 +87,7 @@ mod tests {
         let mut named = NamedTexts::default();
         let mut run = |text: &str| {
             let effects = session_effects(text.as_bytes(), dialect);
-            let executed = named.take_in(text.as_bytes(), dialect, &effects);
+            let executed = named.note_statement(text.as_bytes(), dialect, &effects);
             let executed = executed.map(|(text, _)| String::from_utf8_lossy(&text).into_owned());
             (executed, named.is_empty())
         };
@@ -112,7 +112,11 @@ mod tests {
         let mut named = NamedTexts::default();
         for n in 0..100 {
             let text = format!("PREPARE s{n} FROM 'DO 1'");
-            named.take_in(text.as_bytes(), dialect, &session_effects(text.as_bytes(), dialect));
+            named.note_statement(
+                text.as_bytes(),
+                dialect,
+                &session_effects(text.as_bytes(), dialect),
+            );
         }
         assert!(named.known.len() == MOST && named.more);
     }

@@ -152,8 +152,8 @@ impl Pooled {
 /// What the server has said.
 impl Pooled {
     /// Takes in what the server has reported of the session's state. Whether the session is in a schema.
-    pub(crate) fn take_in(&mut self, reported: &Reported) -> bool {
-        self.with(|session| session.take_in(reported));
+    pub(crate) fn note_reports(&mut self, reported: &Reported) -> bool {
+        self.with(|session| session.note_reports(reported));
         self.is(|session| session.state.is_in_schema())
     }
 

@@ -31,7 +31,7 @@ impl PooledSession {
         self.audit.note_programs(text, &mut self.pins);
         let effects = session_effects(text, dialect);
         let executed =
-            if runs { self.prepared.named.take_in(text, dialect, &effects) } else { None };
+            if runs { self.prepared.named.note_statement(text, dialect, &effects) } else { None };
         match executed {
             Some((text, dialect)) => {
                 self.under_way.if_lost.undone = false;

@@ -9,19 +9,19 @@ use crate::protocol::session_track::SessionChange;
 
 impl PooledSession {
     /// Takes in what the server has reported.
-    pub(crate) fn take_in(&mut self, reported: &Reported) {
+    pub(crate) fn note_reports(&mut self, reported: &Reported) {
         self.doubts.insert_id |= reported.insert_id;
         if reported.warned {
             self.warnings.note(&mut self.pins);
         }
-        self.counts.take_in(reported.result, &mut self.doubts);
+        self.counts.note_result(reported.result, &mut self.doubts);
         let named = |change: &SessionChange| {
             matches!(change, SessionChange::Variable { .. } | SessionChange::Schema(_))
         };
         let explained = self.under_way.explained || reported.changes.iter().any(named);
         for (nth, change) in reported.changes.iter().enumerate() {
             self.take_in_prepared(reported, nth);
-            self.state.take_in(change);
+            self.state.apply(change);
             match change {
                 SessionChange::Variable { name, value } => {
                     if **name == *b"character_set_results" {

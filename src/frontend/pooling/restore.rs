@@ -126,7 +126,7 @@ pub(crate) fn left_by_strangers(left: Left, more: bool, reported: &Reported) -> 
         return Left::Unknown;
     }
     for change in &reported.changes {
-        left.state.take_in(change);
+        left.state.apply(change);
     }
     left.state.collation = Some((*b"latin1_bin").into());
     left.state.set_names();

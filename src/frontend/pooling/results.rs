@@ -21,7 +21,7 @@ struct Forgotten {
 
 impl LastResults {
     /// A statement of the session has ended. `aside`: its rows are not those of FOUND_ROWS().
-    pub(crate) fn take_in(&mut self, result: Option<LastResult>, aside: bool) {
+    pub(crate) fn note_result(&mut self, result: Option<LastResult>, aside: bool) {
         let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
         self.row_count = match result {
             None => return,
@@ -90,21 +90,21 @@ mod tests {
     #[test]
     fn results_are_remembered_after_a_move_until_there_are_others() {
         let mut results = LastResults::default();
-        results.take_in(Some(LastResult::Rows(3)), false);
-        results.take_in(Some(LastResult::Changed { rows: 7, told: None }), false);
+        results.note_result(Some(LastResult::Rows(3)), false);
+        results.note_result(Some(LastResult::Changed { rows: 7, told: None }), false);
         let said = |results: &LastResults| {
             [Back::RowCount, Back::FoundRows].map(|back| results.remembered(back))
         };
         assert_eq!(said(&results), [None, None], "the connection knows");
         results.moved();
         assert_eq!(said(&results), [Some(7), Some(3)]);
-        results.take_in(None, false);
+        results.note_result(None, false);
         assert_eq!(said(&results), [Some(7), Some(3)]);
-        results.take_in(Some(LastResult::Failed), false);
+        results.note_result(Some(LastResult::Failed), false);
         assert_eq!(said(&results), [None, Some(3)]);
-        results.take_in(Some(LastResult::Rows(2)), true);
+        results.note_result(Some(LastResult::Rows(2)), true);
         assert_eq!(said(&results), [None, Some(3)], "of SHOW WARNINGS");
-        results.take_in(Some(LastResult::Rows(0)), false);
+        results.note_result(Some(LastResult::Rows(0)), false);
         assert_eq!(said(&results), [None, None]);
         results.moved();
         results.stay();

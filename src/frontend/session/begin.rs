@@ -21,7 +21,7 @@ pub(super) struct Begun {
 }
 
 /// Joins the legs of a login. `current` becomes the server's connection, if there is one.
-pub(super) fn begin(
+pub(super) fn join_legs(
     login: Authenticated,
     current: &CurrentBackend,
     guard: Arc<LeaseGuard>,

@@ -225,7 +225,7 @@ async fn attend_at_end<T>(
 
 fn hear_at_end(locks: &mut LockOwner, event: SessionEvent) -> Result<(), CloseReason> {
     match event {
-        SessionEvent::Fence(_) => locks.hear(event).map(|_| ()),
+        SessionEvent::Fence(_) => locks.handle_event(event).map(|_| ()),
         // Ending already; at the drain's limit the rest is the server's.
         SessionEvent::Drain
         | SessionEvent::Revoke(_)

@@ -124,7 +124,7 @@ impl Session {
             }
             tokio::select! {
                 biased;
-                event = self.locks.next_event() => match self.locks.hear(event) {
+                event = self.locks.next_event() => match self.locks.handle_event(event) {
                     Ok(Asked::Look(question)) => self.locks.present(question),
                     Ok(Asked::End) => return Err(CloseReason::Killed),
                     Ok(Asked::Nothing | Asked::GiveBack) | Err(CloseReason::Left) => {}

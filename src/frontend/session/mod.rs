@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
-use self::begin::{Begun, begin};
+use self::begin::{Begun, join_legs};
 use super::dispatch::decide::Dispatcher;
 use super::link::Link;
 use super::link::close_reason::CloseReason;
@@ -90,7 +90,7 @@ impl Session {
         let backend = CurrentBackend::default();
         let ids = SessionIds { connection, backend: backend.clone() };
         let several = capabilities.has(Capabilities::MULTI_STATEMENTS);
-        let Begun { mut link, judged } = begin(login, &backend, guard, &events_in, &context);
+        let Begun { mut link, judged } = join_legs(login, &backend, guard, &events_in, &context);
         link.held_mut().say_at(Arc::clone(entry.activity()));
         let cluster = context.cluster.clone();
         let session = Self {

@@ -93,9 +93,9 @@ impl Session {
             event = self.link.next(interest) => Wake::Link(event?),
         };
         match wake {
-            Wake::Event(event) => self.hear(event),
+            Wake::Event(event) => self.handle_event(event),
             Wake::Link(LinkEvent::Server) => {
-                let heard = ServerReader::of(&mut self.link).hear();
+                let heard = ServerReader::of(&mut self.link).read_and_pass_on();
                 self.take_finished()?;
                 heard?;
                 // The client may have said more before the server refused a command.
@@ -114,8 +114,8 @@ impl Session {
     }
 
     /// Takes in an event for the session.
-    fn hear(&mut self, event: SessionEvent) -> Result<(), CloseReason> {
-        let asked = self.locks.hear(event)?;
+    fn handle_event(&mut self, event: SessionEvent) -> Result<(), CloseReason> {
+        let asked = self.locks.handle_event(event)?;
         if asked == Asked::End {
             // If its connection is meant, the server ends that, with its last words.
             let there = self.link.server().is_there();
@@ -141,7 +141,7 @@ impl Session {
     fn hear_client(&mut self) -> Result<(), CloseReason> {
         let Self { link, view, statements, identity, phase, context, watch, .. } = self;
         let mut dispatcher = Dispatcher { view, statements, identity, phase, context, watch };
-        ClientReader::of(link).hear(&mut dispatcher)?;
+        ClientReader::of(link).read_and_pass_on(&mut dispatcher)?;
         self.locks.client_is_there();
         Ok(())
     }

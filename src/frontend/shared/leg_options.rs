@@ -144,7 +144,7 @@ impl Hops {
     /// Encrypts the client's leg, as it has asked.
     pub async fn encrypt_client(&self, client: &mut Leg) -> io::Result<()> {
         let acceptor = self.acceptor.as_ref();
-        let tls = acceptor.ok_or(io::ErrorKind::InvalidData)?.begin()?;
+        let tls = acceptor.ok_or(io::ErrorKind::InvalidData)?.start_tls()?;
         client.encrypt(tls).await
     }
 

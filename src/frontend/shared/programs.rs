@@ -36,7 +36,7 @@ impl KnownPrograms {
     }
 
     /// Begins a reading, and returns its number.
-    pub fn begin(&self) -> u64 {
+    pub fn start_reading(&self) -> u64 {
         self.0.begun.fetch_add(1, Ordering::SeqCst) + 1
     }
 

@@ -28,7 +28,7 @@ pub enum News {
 
 impl Shapes {
     /// A statement of this shape was met, for this reason.
-    pub fn hear(&self, what: &str, shape: &str) -> News {
+    pub fn note_shape(&self, what: &str, shape: &str) -> News {
         let mut hasher = DefaultHasher::new();
         (what, shape).hash(&mut hasher);
         let mut known = self.0.lock();
@@ -49,13 +49,13 @@ mod tests {
     #[test]
     fn a_shape_is_logged_once_and_their_number_is_limited() {
         let shapes = Shapes::default();
-        assert_eq!(shapes.hear("a", "x"), News::New);
-        assert_eq!(shapes.hear("a", "x"), News::Known);
-        assert_eq!(shapes.hear("b", "x"), News::New);
+        assert_eq!(shapes.note_shape("a", "x"), News::New);
+        assert_eq!(shapes.note_shape("a", "x"), News::Known);
+        assert_eq!(shapes.note_shape("b", "x"), News::New);
         for n in 2..MAX_SHAPES - 1 {
-            assert_eq!(shapes.hear("a", &n.to_string()), News::New);
+            assert_eq!(shapes.note_shape("a", &n.to_string()), News::New);
         }
-        assert_eq!(shapes.hear("a", "last"), News::Last);
-        assert_eq!(shapes.hear("a", "more"), News::Known);
+        assert_eq!(shapes.note_shape("a", "last"), News::Last);
+        assert_eq!(shapes.note_shape("a", "more"), News::Known);
     }
 }

@@ -137,7 +137,7 @@ impl Switchover {
     }
 
     /// Statements wait from now on. The number of the hold, or what is left of the one that is on.
-    pub fn begin(&self, limit: Duration) -> Result<u64, Duration> {
+    pub fn hold(&self, limit: Duration) -> Result<u64, Duration> {
         let mut now = self.0.now.lock();
         let at = Instant::now();
         if now.stage != HoldStage::Off {
@@ -235,8 +235,8 @@ mod tests {
     async fn statements_wait_until_the_hold_has_ended() {
         let switchover = switchover();
         switchover.over(1).await;
-        let number = switchover.begin(Duration::from_mins(1)).expect("none is on");
-        assert!(switchover.is_on() && switchover.begin(Duration::from_mins(1)).is_err());
+        let number = switchover.hold(Duration::from_mins(1)).expect("none is on");
+        assert!(switchover.is_on() && switchover.hold(Duration::from_mins(1)).is_err());
         let waits = tokio::spawn({
             let switchover = switchover.clone();
             async move { switchover.over(number).await }
@@ -251,13 +251,13 @@ mod tests {
         );
         waits.await.expect("over");
         assert_eq!((switchover.number(), switchover.shown().last), (0, Some(SwitchoverEnd::Moved)));
-        assert_eq!(switchover.begin(Duration::from_mins(1)), Ok(number + 1));
+        assert_eq!(switchover.hold(Duration::from_mins(1)), Ok(number + 1));
     }
 
     #[tokio::test]
     async fn the_time_ends_a_wait_though_nobody_says_so() {
         let switchover = switchover();
-        let number = switchover.begin(Duration::from_millis(100)).expect("none is on");
+        let number = switchover.hold(Duration::from_millis(100)).expect("none is on");
         let begun = Instant::now();
         switchover.over(number).await;
         assert!(begun.elapsed() >= Duration::from_millis(90) && switchover.is_on());

@@ -89,7 +89,7 @@ impl LockWaits {
     }
 
     /// Adds a wait, which ends when the guard is dropped.
-    pub fn begin(&self, wait: LockWait) -> WaitGuard {
+    pub fn add(&self, wait: LockWait) -> WaitGuard {
         let since = Instant::now();
         let certain = wait.certainty == WaitCertainty::Waits;
         let measured = certain && wait.measured;
@@ -149,9 +149,9 @@ mod tests {
     fn a_wait_is_shown_until_it_ends_and_measured_at_its_end() {
         let metrics = Arc::new(Metrics::new(None).expect("metrics"));
         let waits = LockWaits::new(Arc::clone(&metrics));
-        let perhaps = waits.begin(wait(1, WaitCertainty::Calls, true));
-        let first = waits.begin(wait(2, WaitCertainty::Waits, true));
-        let once = waits.begin(wait(3, WaitCertainty::Waits, false));
+        let perhaps = waits.add(wait(1, WaitCertainty::Calls, true));
+        let first = waits.add(wait(2, WaitCertainty::Waits, true));
+        let once = waits.add(wait(3, WaitCertainty::Waits, false));
         let conns: Vec<u64> = waits.all().iter().map(|now| now.wait.who.conn.0).collect();
         assert_eq!(conns, [1, 2, 3]);
         assert_eq!(metrics.waiting.get(), 2, "one of them may do something else");

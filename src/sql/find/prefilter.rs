@@ -23,7 +23,8 @@ pub fn scan(text: &[u8]) -> Found {
         at += n;
         let end = text.len().min(at + BLOCK);
         if text.get(at..end + BEYOND).is_none_or(may_match) {
-            memchr::memchr_iter(b'_', &text[at..end]).for_each(|n| look(text, at + n, &mut found));
+            memchr::memchr_iter(b'_', &text[at..end])
+                .for_each(|n| match_word(text, at + n, &mut found));
         }
         at = end;
     }
@@ -44,7 +45,7 @@ fn may_match(block: &[u8]) -> bool {
 }
 
 /// Looks at the words beside one underscore.
-fn look(text: &[u8], at: usize, found: &mut Found) {
+fn match_word(text: &[u8], at: usize, found: &mut Found) {
     let (before, after) = (&text[..at], &text[at + 1..]);
     let follows =
         |word: &[u8]| after.get(..word.len()).is_some_and(|w| w.eq_ignore_ascii_case(word));

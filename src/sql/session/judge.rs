@@ -280,7 +280,7 @@ impl<'a> SessionJudge<'a> {
         let word = word.as_bytes();
         let after_settings = self.set_statement && self.follows_for();
         if starts || self.open || after_settings {
-            self.begin(word, starts || after_settings || self.guessing);
+            self.note_first_word(word, starts || after_settings || self.guessing);
         }
         if !self.first.is_empty() {
             self.later(word);
@@ -300,7 +300,7 @@ impl<'a> SessionJudge<'a> {
     }
 
     /// A word that may be the first of a statement.
-    fn begin(&mut self, word: &[u8], certain: bool) {
+    fn note_first_word(&mut self, word: &[u8], certain: bool) {
         self.mark_if_any(mark_of_first(word));
         if let Some(first) = first_word(word) {
             if certain || first != FirstWord::Begin {

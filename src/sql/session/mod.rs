@@ -25,12 +25,16 @@ const MOST_READ: usize = 256 * 1024;
 
 /// Judges the text of a COM_QUERY or COM_STMT_PREPARE, which may be several statements.
 pub fn session_effects(text: &[u8], dialect: Dialect) -> SessionEffects {
-    if may_matter(text, dialect.flavour) { judge(text, dialect) } else { SessionEffects::default() }
+    if may_matter(text, dialect.flavour) {
+        effects_in_readings(text, dialect)
+    } else {
+        SessionEffects::default()
+    }
 }
 
 /// Modes and character sets that are not certain give differing readings; what one of them finds
 /// is found.
-fn judge(text: &[u8], dialect: Dialect) -> SessionEffects {
+fn effects_in_readings(text: &[u8], dialect: Dialect) -> SessionEffects {
     let (mut found, whole) = read(text, dialect);
     let readings = dialect.readings(text);
     let others = readings.get(1..).unwrap_or_default();
@@ -475,7 +479,7 @@ mod tests {
             for dialect in [MYSQL, MARIADB] {
                 if !may_matter(&text, dialect.flavour) {
                     calm += 1;
-                    let effects = judge(&text, dialect);
+                    let effects = effects_in_readings(&text, dialect);
                     assert!(effects.is_empty(), "{}: {effects:?}", text.escape_ascii());
                 }
             }

@@ -58,7 +58,7 @@ impl Readings {
 pub(crate) fn product(capabilities: u64, asked: &[u8], packets: &[Packet]) -> Vec<After> {
     let mut tracker = Tracker::new(Capabilities(capabilities));
     let length = u32::try_from(asked.len()).expect("some bytes").to_le_bytes();
-    tracker.begin(Shape::of(&[&length[..3], &[0], asked].concat()));
+    tracker.start_response(Shape::of(&[&length[..3], &[0], asked].concat()));
     let read = packets.iter().map(|packet| {
         let mut bytes = Vec::new();
         for (part, header) in packet.payload.chunks(MAX_PAYLOAD).zip(&packet.headers) {

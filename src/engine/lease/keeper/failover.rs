@@ -127,7 +127,7 @@ impl Keeper {
         let longest = self.server.longest(self.terms);
         let until = mutants::or(Mutant::NoGrace, longest.revocable(seen), Duration::ZERO);
         self.lease.wait_until(until);
-        self.lease.reign().begin(meta.epoch, Some(until));
+        self.lease.reign().join_epoch(meta.epoch, Some(until));
     }
 
     /// The lease was renewed: whether a failover from here on loses nothing.
@@ -193,7 +193,7 @@ impl Keeper {
                 // An incarnation with a longer lease may have come.
                 let until = self.server.longest(self.terms).revocable(me.seen);
                 self.lease.wait_until(until);
-                self.lease.reign().begin(me.epoch, Some(until));
+                self.lease.reign().join_epoch(me.epoch, Some(until));
                 GrantWait::Grace
             }
         };
@@ -204,7 +204,7 @@ impl Keeper {
             mine.wait = wait;
         }
         if me.wait == GrantWait::Grace {
-            self.lease.reign().begin(me.epoch, None);
+            self.lease.reign().join_epoch(me.epoch, None);
             let granting = wait == GrantWait::Over;
             tracing::info!(epoch = me.epoch, granting, "the grace is over");
         }
@@ -251,7 +251,7 @@ async fn look_for_ghosts(
             Ok(conn) => conn.read_held(&access.url.schema, proxy).await,
             Err(e) => Err(e),
         };
-        link.judge(&rows);
+        link.note_result(&rows);
         let Ok(rows) = rows else { return };
         let rows = rows.iter().filter_map(|r| Some((Key::from_row(&r.key)?, r.token)));
         let _ = events.send(LeaseEvent::Read { proxy, rows: rows.collect() });

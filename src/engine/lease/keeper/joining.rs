@@ -47,7 +47,7 @@ impl Keeper {
             conns: self.access.beside(conn),
             native: self.native,
         };
-        self.predecessors.begin(row.id);
+        self.predecessors.note_registering(row.id);
         let sent = clock::now();
         let registered = conn.register(&schema, &row, meta.epoch).await;
         if registered.is_err() {
@@ -62,7 +62,7 @@ impl Keeper {
         self.predecessors.registered(row.id);
         *self.access.home.lock() = Some(ident.as_str().into());
         self.lease.set_home(&ident);
-        self.begin(&row, &meta, (seen, sent), alone);
+        self.start_incarnation(&row, &meta, (seen, sent), alone);
         for row in dead {
             self.take_over(row);
         }
@@ -83,7 +83,7 @@ impl Keeper {
 
     /// A new incarnation begins, whose registration was sent at `sent`, in an epoch that was open when it was `seen`.
     /// `alone`: no other proxy can hold locks here.
-    fn begin(
+    fn start_incarnation(
         &mut self,
         row: &ProxyRow,
         meta: &Meta,
@@ -105,8 +105,8 @@ impl Keeper {
             GrantWait::Start => self.server.longest(self.terms).revocable(sent),
             GrantWait::Grace => self.server.longest(self.terms).revocable(seen),
         };
-        self.lease.begin(id, from);
-        self.lease.reign().begin(epoch, (wait == GrantWait::Grace).then_some(from));
+        self.lease.start_incarnation(id, from);
+        self.lease.reign().join_epoch(epoch, (wait == GrantWait::Grace).then_some(from));
         let versions = vec![row.rvn];
         self.incarnation = Some(Incarnation { id, epoch, versions, wait, seen, run, early: false });
         self.observed.clear();

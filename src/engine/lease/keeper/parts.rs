@@ -45,7 +45,7 @@ impl Keeper {
     }
 
     pub(super) fn take_over(&self, row: &ProxyRow) {
-        self.running.begin(&self.access, row, self.predecessors.is_own(row.id));
+        self.running.start(&self.access, row, self.predecessors.is_own(row.id));
     }
 
     pub(super) fn fence(&mut self) {
@@ -60,7 +60,7 @@ impl Keeper {
 
     /// The epoch to keep locks in on the server that `meta` was read from: its own, or the next one, which is opened.
     pub(super) async fn accept(&mut self, meta: Meta) -> Result<Meta, StoreError> {
-        let foreign = match self.server.judge(&meta) {
+        let foreign = match self.server.check(&meta) {
             Ok(()) => return Ok(meta),
             Err(foreign) if self.reclaims => foreign,
             Err(foreign) => return Err(foreign.into()),
@@ -76,7 +76,7 @@ impl Keeper {
         }
         let opened = conn.succeed(&schema, &foreign, known, longest, &who).await?;
         let meta = conn.read_meta(&schema).await?;
-        self.server.judge(&meta)?;
+        self.server.check(&meta)?;
         if opened {
             tracing::warn!(
                 epoch = meta.epoch,

@@ -68,7 +68,7 @@ impl Keeper {
             if conn.read_held(&schema, row.id).await?.is_empty() {
                 conn.declare_clean(&schema, row.id).await?;
             } else {
-                self.running.begin(&self.access, row, true);
+                self.running.start(&self.access, row, true);
             }
         }
         conn.sweep_clean(&schema).await?;

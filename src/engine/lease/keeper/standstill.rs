@@ -48,7 +48,7 @@ impl Keeper {
             self.reader.drop_connection();
             Err(StoreError::Silent(limit))
         });
-        self.reader.judge(&read);
+        self.reader.note_result(&read);
         // Without an answer, what was read last is the last that is known: the lease runs on from there.
         let Ok(why) = read else { return };
         if let Some(why) = why.as_ref().filter(|_| self.lease.unwritable().is_none()) {
@@ -88,7 +88,7 @@ impl Keeper {
             Some(id) => format!("connection {id} of the server holds the global read lock"),
             None => error.to_string(),
         };
-        self.server.judge(&read.meta)?;
+        self.server.check(&read.meta)?;
         if read.meta.epoch != mine.epoch || !read.has(mine.id, &mine.versions) {
             return Ok(None);
         }

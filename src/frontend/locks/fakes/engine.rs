@@ -100,7 +100,7 @@ impl Locks for ScriptedLocks {
         self.gone.extend(locks.iter().map(|(key, _)| key.shown()));
     }
 
-    fn look(&mut self, _: Key) -> Task<'static, Look> {
+    fn look_up(&mut self, _: Key) -> Task<'static, Look> {
         let look = self.looks.pop_front().unwrap_or(Look::Free);
         Box::pin(async move { look })
     }
@@ -152,7 +152,7 @@ impl Locks for ScriptedLocks {
         self.events.pop_front()
     }
 
-    fn hear(&mut self, event: SessionEvent) -> Result<Asked, CloseReason> {
+    fn handle_event(&mut self, event: SessionEvent) -> Result<Asked, CloseReason> {
         match event {
             SessionEvent::Drain => {
                 self.draining = true;

@@ -21,7 +21,7 @@ impl Exchange<'_> {
     }
 
     pub(super) async fn hear_server(&mut self) -> io::Result<Vec<u8>> {
-        let frame = self.server.hear(self.deadline).await?;
+        let frame = self.server.read_frame(self.deadline).await?;
         self.server.next = frame[HEADER - 1].wrapping_add(1);
         self.asked = true;
         self.in_full = frame[HEADER..] == *IN_FULL;
@@ -29,7 +29,7 @@ impl Exchange<'_> {
     }
 
     pub(super) async fn hear_client(&mut self) -> io::Result<Vec<u8>> {
-        let frame = self.client.hear(self.deadline).await?;
+        let frame = self.client.read_frame(self.deadline).await?;
         // Compressed packets are counted elsewhere.
         if frame[HEADER - 1] != self.client.next && !self.client.leg.is_compressed() {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a packet out of order"));

@@ -73,7 +73,7 @@ async fn encrypted() -> (Leg, Leg) {
     let acceptor = Acceptor::load(&tls, None).expect("a certificate");
     let tls = BackendTls { mode: BackendMode::Required, ca: None, pairs: Vec::new(), local: false };
     let connector = Connector::load(&tls, ["localhost"]).expect("no files");
-    let begun = acceptor.begin().expect("a configuration");
+    let begun = acceptor.start_tls().expect("a configuration");
     let (there, here) =
         tokio::join!(connector.encrypt(&mut far, Behalf::Nobody, "localhost"), near.encrypt(begun));
     there.expect("a handshake");
