@@ -56,7 +56,7 @@ fn follow<'a>(
         let mut rest = piece;
         while !rest.is_empty() {
             if !tracker.active() {
-                tracker.begin(shapes.next().expect("a shape"));
+                tracker.start_response(shapes.next().expect("a shape"));
             }
             let (n, progress) = tracker.feed(rest);
             assert!(n > 0, "no progress");
@@ -68,7 +68,7 @@ fn follow<'a>(
                 Progress::Broken(_) => ends.push((at, progress)),
                 Progress::WantsFile => {
                     ends.push((at, progress));
-                    tracker.begin(Shape::Results);
+                    tracker.start_response(Shape::Results);
                 }
                 Progress::Ended(_) => {
                     assert!(!tracker.active() && tracker.at_packet_boundary());

@@ -48,7 +48,7 @@ fuzz_target!(|data: &[u8]| {
     });
     let renumber = || {
         let mut renumber = Renumber::default();
-        renumber.begin(how);
+        renumber.restart(how);
         move |piece: &[u8]| {
             let mut piece = piece.to_vec();
             renumber.pass(&mut piece);
