@@ -19,6 +19,7 @@ on_both! {
     a_session_inside_a_question_leaves_a_silent_former_writer
     shared_sessions_with_something_under_way_go_on_at_the_next_writer
     rows_of_a_lost_lease_go_with_the_process
+    rows_go_with_the_process_though_late_renewals_arrive
 }
 
 /// From now on the proxy asks its server for the setting before it answers a lock call.
@@ -146,6 +147,21 @@ fn shared_sessions_with_something_under_way_go_on_at_the_next_writer(server: &Se
 
 /// The lease is lost, and the process ends before it can begin another.
 fn rows_of_a_lost_lease_go_with_the_process(server: &Server) {
+    end_after_a_lost_lease(server, |_| {});
+}
+
+/// They were on their way when the lease was lost.
+fn rows_go_with_the_process_though_late_renewals_arrive(server: &Server) {
+    end_after_a_lost_lease(server, |renew| {
+        let mut root = server.root();
+        for _ in 0..300 {
+            root.run(renew);
+        }
+    });
+}
+
+/// `arrives`: what comes in while the process ends, with the statement that renews its row.
+fn end_after_a_lost_lease(server: &Server, arrives: impl Fn(&str) + Sync) {
     let link = Link::start(server.port, Ipv4Addr::LOCALHOST);
     let (backend, schema) = (format!("127.0.0.1:{}", server.port), fresh_schema());
     let store = format!("mysql://root:rootpw@127.0.0.1:{}/{schema}", link.port());
@@ -159,8 +175,12 @@ fn rows_of_a_lost_lease_go_with_the_process(server: &Server) {
     assert!(String::from_utf8_lossy(&words).contains("lost its lease"), "{words:?}");
     proxy.signal("TERM");
     eventually("it shuts down", || proxy.log().contains("asked to stop").then_some(()));
-    link.heal();
-    assert!(proxy.wait().is_some(), "it was killed");
+    let renew = format!("UPDATE {schema}.proxies SET rvn = rvn + 1");
+    std::thread::scope(|scope| {
+        scope.spawn(|| arrives(&renew));
+        link.heal();
+        assert!(proxy.wait().is_some(), "it was killed");
+    });
     let mut root = server.root();
     let held = format!("SELECT COUNT(*) FROM {schema}.locks WHERE holder<>0");
     assert_eq!(root.column(&held), ["0"], "{}", proxy.log());

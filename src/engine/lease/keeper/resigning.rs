@@ -7,7 +7,7 @@ use tokio::time::{sleep, timeout};
 use super::Keeper;
 use crate::engine::lease::incarnation::Incarnation;
 use crate::store::connection::StoreError;
-use crate::store::rows::ProxyState;
+use crate::store::rows::{ProxyRow, ProxyState};
 use crate::types::ProxyId;
 
 /// How long that may take.
@@ -46,24 +46,32 @@ impl Keeper {
     async fn leave(&mut self, mine: Option<&Incarnation>) -> Result<Vec<ProxyId>, StoreError> {
         let schema = self.access.url.schema.clone();
         let conn = self.link.get().await?;
-        let mut ended = Vec::new();
-        for row in conn.read_proxies(&schema).await? {
-            let changed = mine.is_some_and(|m| m.id == row.id && !m.versions.contains(&row.rvn));
-            if changed {
-                tracing::warn!(proxy = %row.id, "its row was changed, and stays in the lease table");
+        let changed = |row: &ProxyRow| {
+            mine.is_some_and(|mine| mine.id == row.id && !mine.versions.contains(&row.rvn))
+        };
+        let mut rows = conn.read_proxies(&schema).await?;
+        // Ends when no row of this process is live, or by `LIMIT`.
+        loop {
+            let own = |row: &&ProxyRow| self.predecessors.is_own(row.id) && !changed(row);
+            let live: Vec<_> =
+                rows.iter().filter(own).filter(|row| row.state == ProxyState::Live).collect();
+            if live.is_empty() {
+                break;
             }
-            let over = self.predecessors.is_own(row.id) && !changed;
             // Others take over at once what is dead, if this is all that there is time for.
-            let dead = over
-                && match row.state {
-                    ProxyState::Live => conn.revoke(&schema, row.id, row.rvn).await?,
-                    ProxyState::Dead => true,
-                    ProxyState::Clean => false,
-                };
-            if dead {
-                ended.push(row);
+            for row in live {
+                conn.revoke(&schema, row.id, row.rvn).await?;
             }
+            // A renewal that was on its way may have arrived before.
+            rows = conn.read_proxies(&schema).await?;
         }
+        if let Some(row) = rows.iter().find(|row| changed(row)) {
+            tracing::warn!(proxy = %row.id, "its row was changed, and stays in the lease table");
+        }
+        let over = |row: &ProxyRow| {
+            self.predecessors.is_own(row.id) && !changed(row) && row.state == ProxyState::Dead
+        };
+        let ended: Vec<_> = rows.into_iter().filter(over).collect();
         for row in &ended {
             if conn.read_held(&schema, row.id).await?.is_empty() {
                 conn.declare_clean(&schema, row.id).await?;
