@@ -123,14 +123,17 @@ impl Busy {
     }
 
     /// Works until the end, and counts what has succeeded. The errors.
-    fn work(&mut self, done: &AtomicUsize, over: &AtomicBool) -> Vec<u16> {
+    fn work(&mut self, done: &AtomicUsize, over: &AtomicBool) -> Vec<(u16, String)> {
         let mut errors = Vec::new();
         while !over.load(Ordering::Relaxed) {
             let response = self.once_more();
             let who = (self.library.name, self.work.asks.0);
             assert_eq!(response.end, End::Complete, "{who:?} has lost its session: {response:?}");
             match response.packets.last().filter(|packet| packet.payload.first() == Some(&0xff)) {
-                Some(packet) => errors.push(ErrPacket::parse(&packet.payload).code),
+                Some(packet) => {
+                    let error = ErrPacket::parse(&packet.payload);
+                    errors.push((error.code, String::from_utf8_lossy(&error.message).into_owned()));
+                }
                 None => drop(done.fetch_add(1, Ordering::Relaxed)),
             }
         }
@@ -207,7 +210,7 @@ fn keep(server: &Server, work: impl Fn(usize) -> &'static Work) {
         for worker in workers {
             let errors = worker.join().expect("its session goes on");
             assert!(errors.len() <= 1, "one error at most: {errors:?}");
-            assert!(errors.iter().all(|error| [1105, 1213].contains(error)), "{errors:?}");
+            assert!(errors.iter().all(|(code, _)| [1105, 1213].contains(code)), "{errors:?}");
         }
     });
     busy.iter_mut().for_each(Busy::is_as_before);
