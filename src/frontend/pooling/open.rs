@@ -1,12 +1,13 @@
 //! Opens another connection for an account.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use crate::backend::connection::Backend;
 use crate::backend::given::SecretSource;
-use crate::backend::greeted::{Patience, connect_to_writer};
+use crate::backend::greeted::{GreetError, Greeted, Patience, connect_to_writer};
 use crate::backend::learned::LearnedSecrets;
 use crate::backend::login_as::{NotOpened, OpenAs, OpenedAs, login_as};
 use crate::backend::pool::{Permit, PoolKey};
@@ -19,6 +20,8 @@ use crate::types::ProxyId;
 
 /// Access denied: the password is not what it was.
 const DENIED: u16 = 1045;
+/// How soon an address that leads to no server is tried again.
+const AGAIN: Duration = Duration::from_millis(100);
 
 /// What a connection is opened with.
 pub(crate) struct NewConnection<'a> {
@@ -28,7 +31,7 @@ pub(crate) struct NewConnection<'a> {
     pub collation: u8,
     /// What is known of the account.
     pub secrets: &'a LearnedSecrets,
-    /// How long a writer is waited for, if none is known.
+    /// How long a writer is waited for, if none is known, or the only address leads to no server.
     pub until: Instant,
 }
 
@@ -70,6 +73,24 @@ pub(crate) async fn open_as(
     Ok(backend.shared(Arc::clone(opening.key), client, true, tag, permit))
 }
 
+/// Connects to the writer. If there is but one address, it may lead to the next server in a moment: a session that has
+/// begun waits for that.
+async fn connect(context: &Context, until: Instant) -> Result<Greeted, GreetError> {
+    let writer = context.reach.writer();
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let patience = context.patience();
+        let patience = Patience { writer: patience.writer.min(left), ..patience };
+        let greeted = connect_to_writer(writer, patience, None).await;
+        context.reach.heard(&greeted);
+        let is_away = matches!(greeted, Err(GreetError::Io(_) | GreetError::Silent(_)));
+        if !is_away || writer.is_chosen() || left <= AGAIN {
+            return greeted;
+        }
+        sleep(AGAIN).await;
+    }
+}
+
 async fn log_in_with(
     context: &Context,
     opening: &NewConnection<'_>,
@@ -77,10 +98,7 @@ async fn log_in_with(
     source: SecretSource,
 ) -> Result<OpenedAs, NotOpened> {
     let config = &context.config;
-    let left = opening.until.saturating_duration_since(Instant::now());
-    let patience = Patience { writer: context.patience().writer.min(left), ..context.patience() };
-    let greeted = connect_to_writer(context.reach.writer(), patience, None).await;
-    context.reach.heard(&greeted);
+    let greeted = connect(context, opening.until).await;
     if greeted.is_err() {
         // When it is back, its accounts may be others.
         opening.secrets.admissions().clear();

@@ -14,6 +14,7 @@ use crate::wire::{Account, Kind};
 
 on_both! {
     a_lock_outlives_its_primary
+    a_statement_waits_while_the_only_address_leads_to_no_server
     a_lock_that_the_next_primary_never_got_is_kept
     the_locks_go_back_with_a_former_primary
     a_switch_of_primaries_that_live_moves_the_locks
@@ -253,6 +254,21 @@ fn a_lock_outlives_its_primary(server: &Server) {
         assert_eq!(log.matches("joined another epoch").count(), 1, "{log}");
         assert_eq!(log.matches("the grace is over").count(), 1, "{log}");
     }
+}
+
+fn a_statement_waits_while_the_only_address_leads_to_no_server(server: &Server) {
+    let ground = Ground::pooling(server);
+    // The proxy knows the login: the session has no connection yet.
+    let mut session = ground.session(0);
+    ground.until_alike();
+    ground.first.kill();
+    session.send("SELECT 7");
+    eventually("it finds no server", || {
+        (ground.proxies[0].metric("lockstead_backend_up") < 0.5).then_some(())
+    });
+    promote(&ground.second.server);
+    ground.lead_to(&ground.second);
+    assert_eq!(session.reply().as_deref(), Some("7"), "{}", ground.proxies[0].log());
 }
 
 fn a_lock_that_the_next_primary_never_got_is_kept(server: &Server) {
