@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use mysql_common::collations::{Collation, CollationId};
 
 use super::bound::BindingDoubt;
+use super::well_formed::is_well_formed;
 use crate::backend::session_state::{
     SessionState, WAIT_TIMEOUT, is_plain, quoted, role_text, time_limit,
 };
@@ -307,26 +308,6 @@ fn null(kind: LiteralKind, charset: &[u8], collation: &[u8]) -> Option<Vec<u8>> 
     })
 }
 
-/// Whether bytes are text of a character set: servers take no literal of others, or add bytes. MariaDB gives a variable the
-/// character set of what a statement assigns to it when it prepares the statement, and leaves the bytes as they are.
-fn is_well_formed(hex: &[u8], charset: &[u8]) -> bool {
-    let Ok(bytes) = hex::decode(hex) else { return false };
-    let utf8 = || std::str::from_utf8(&bytes);
-    let are_units = |read: fn([u8; 2]) -> u16| {
-        let units = bytes.chunks_exact(2).map(|unit| read([unit[0], unit[1]]));
-        bytes.len() % 2 == 0 && char::decode_utf16(units).all(|read| read.is_ok())
-    };
-    match charset {
-        b"utf8mb4" => utf8().is_ok(),
-        b"utf8mb3" | b"utf8" => utf8().is_ok_and(|text| text.chars().all(|c| c.len_utf8() < 4)),
-        b"utf16" => are_units(u16::from_be_bytes),
-        b"utf16le" => are_units(u16::from_le_bytes),
-        b"ucs2" => bytes.len() % 2 == 0,
-        b"utf32" => bytes.len() % 4 == 0,
-        _ => true,
-    }
-}
-
 /// A user variable's value as an expression of the same type.
 fn user_value(
     kind: LiteralKind,
@@ -398,26 +379,6 @@ mod tests {
         assert_eq!(state.wait_timeout(), Some(Duration::from_hours(8)));
         assert_eq!(state.collation.as_deref(), Some(&b"latin1_bin"[..]));
         assert_eq!(doubts.answered(&values[1..], &kinds, (Flavour::MySql, 8), &mut state), None);
-    }
-
-    #[test]
-    fn bytes_that_no_literal_has_are_known() {
-        for (hex, charset, fine) in [
-            ("C3A9", "utf8mb4", true),
-            ("C49DAA11", "utf8mb4", false),
-            ("F09F9880", "utf8mb4", true),
-            ("F09F9880", "utf8mb3", false),
-            ("AA11", "latin1", true),
-            ("", "utf8mb3", true),
-            ("00E90041", "utf16", true),
-            ("00E900", "utf16", false),
-            ("D8000041", "utf16", false),
-            ("E9004100", "utf16le", true),
-            ("00E900", "ucs2", false),
-            ("00E900", "utf32", false),
-        ] {
-            assert_eq!(is_well_formed(hex.as_bytes(), charset.as_bytes()), fine, "{hex} {charset}");
-        }
     }
 
     #[test]

@@ -37,3 +37,4 @@ pub(crate) mod statement;
 pub(crate) mod statements;
 mod under_way;
 mod warnings;
+mod well_formed;

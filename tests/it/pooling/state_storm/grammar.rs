@@ -523,7 +523,12 @@ impl<'a> Grammar<'a> {
     fn transaction(&mut self) -> Step {
         let level = self.pick(&LEVELS);
         match self.random.random_range(0..8) {
-            0 => query(&format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}")),
+            0 => {
+                // Inside a transaction that then ends by SET autocommit, the next one has the level of before on MySQL.
+                let set = format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}");
+                self.next.push_back(query(&set));
+                query("COMMIT")
+            }
             1 | 2 => {
                 // A statement that fails by itself leaves them for the next one on MariaDB, which a move may lose.
                 self.next.push_back(query("BEGIN"));
