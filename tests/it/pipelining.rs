@@ -110,6 +110,12 @@ fn a_statement_prepared_and_executed_in_one_write_is_answered(server: &Server) {
         let params = vec![Param::Text(database.name.clone().into_bytes())];
         let execute = Execute { params, ..Execute::default() };
         bytes.extend(packet(&[&[STMT_PREPARE], text.as_bytes()].concat()));
+        if !mariadb {
+            // To MySQL this is an id like any other.
+            let none = u32::MAX.to_le_bytes();
+            bytes.extend(packet(&[&[STMT_EXECUTE][..], &none, &execute.body(false)].concat()));
+            bytes.extend(packet(&[&[STMT_CLOSE][..], &none].concat()));
+        }
         for _ in 0..2 {
             let id = id.to_le_bytes();
             bytes.extend(packet(&[&[STMT_EXECUTE][..], &id, &execute.body(false)].concat()));

@@ -97,7 +97,7 @@ impl Session {
             link,
             locks: LockOwner::new(ledger, engine, gates, connection, backend, events_in, events),
             view: ServerView::new(flavour, version, several),
-            statements: Statements::default(),
+            statements: Statements::new(flavour),
             identity: Identity::new(peer, method, opened, ids, owner, cluster, entry),
             phase: Phase::Relaying,
             command: CurrentCommand::default(),

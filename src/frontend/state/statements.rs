@@ -7,43 +7,63 @@ use super::lock_statement::LockStatement;
 use super::named_statements::NamedStatements;
 use crate::protocol::column::Column;
 use crate::sql::classify::commits::Commit;
+use crate::types::Flavour;
 
 /// What MariaDB's clients mean by "the one prepared last".
 const LATEST: u32 = u32::MAX;
 
 /// Prepared statements that are not just passed on.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Statements {
-    /// Statements with lock calls, by the server's statement id.
-    prepared: HashMap<u32, LockStatement>,
-    /// Statements without lock calls.
-    noted: HashMap<u32, Noted>,
+    flavour: Flavour,
+    /// By the server's statement id.
+    known: HashMap<u32, Known>,
     /// Statements that have a name in SQL.
     pub named: NamedStatements,
     /// The one that was prepared last, if no other statement has been since.
     latest: Option<u32>,
 }
 
+/// A prepared statement.
+#[derive(Debug)]
+enum Known {
+    /// With lock calls.
+    Calls(Box<LockStatement>),
+    /// Without any.
+    Noted(Noted),
+}
+
 impl Statements {
+    /// Of a session that begins.
+    pub(crate) fn new(flavour: Flavour) -> Self {
+        Self { flavour, known: HashMap::new(), named: NamedStatements::default(), latest: None }
+    }
+
     /// Whether none has an id.
     pub(crate) fn none_prepared(&self) -> bool {
-        self.prepared.is_empty() && self.noted.is_empty()
+        self.known.is_empty()
     }
 
     /// The statement that an id means.
     pub(crate) fn meant(&self, id: u32) -> u32 {
-        self.latest.filter(|_| id == LATEST).unwrap_or(id)
+        let latest = self.flavour == Flavour::MariaDb && id == LATEST;
+        self.latest.filter(|_| latest).unwrap_or(id)
     }
 
-    /// A statement, by its own id or as the latest.
+    /// A statement with calls, by its own id or as the latest.
     pub(crate) fn get(&self, id: u32) -> Option<&LockStatement> {
-        self.prepared.get(&self.meant(id))
+        match self.known.get(&self.meant(id))? {
+            Known::Calls(statement) => Some(statement),
+            Known::Noted(_) => None,
+        }
     }
 
-    /// A statement, by its own id or as the latest.
+    /// A statement with calls, by its own id or as the latest.
     pub(crate) fn get_mut(&mut self, id: u32) -> Option<&mut LockStatement> {
-        let id = self.meant(id);
-        self.prepared.get_mut(&id)
+        match self.known.get_mut(&self.meant(id))? {
+            Known::Calls(statement) => Some(statement),
+            Known::Noted(_) => None,
+        }
     }
 
     /// Whether an id means a statement with calls.
@@ -58,19 +78,22 @@ impl Statements {
 
     /// A statement was prepared.
     pub(crate) fn insert(&mut self, id: u32, statement: LockStatement) {
-        self.prepared.insert(id, statement);
+        self.known.insert(id, Known::Calls(Box::new(statement)));
         self.latest = Some(id);
     }
 
     /// A statement without lock calls was prepared.
     pub(crate) fn note(&mut self, id: u32, noted: Noted) {
-        self.noted.insert(id, noted);
+        self.known.insert(id, Known::Noted(noted));
         self.latest = Some(id);
     }
 
     /// What a statement without lock calls is.
     pub(crate) fn noted(&self, id: u32) -> Option<&Noted> {
-        self.noted.get(&self.meant(id))
+        match self.known.get(&self.meant(id))? {
+            Known::Calls(_) => None,
+            Known::Noted(noted) => Some(noted),
+        }
     }
 
     /// A statement is prepared by the server, and not known to have calls.
@@ -80,24 +103,22 @@ impl Statements {
 
     /// Forgets a statement: from here on the server runs it as it is.
     pub(crate) fn remove(&mut self, id: u32) {
-        let id = self.meant(id);
-        self.prepared.remove(&id);
-        self.noted.remove(&id);
+        self.known.remove(&self.meant(id));
     }
 
     /// Bytes that may still be taken of a session's `most`. The rest of what a session takes
     /// is bounded by itself: buffers, and a command that is being answered.
     pub(crate) fn room(&self, most: usize) -> usize {
-        let prepared: usize = self.prepared.values().map(LockStatement::size).sum();
-        let noted: usize = self.noted.values().map(Noted::size).sum();
-        most.saturating_sub(prepared + noted + self.named.size())
+        let size = |known: &Known| match known {
+            Known::Calls(statement) => statement.size(),
+            Known::Noted(noted) => noted.size(),
+        };
+        most.saturating_sub(self.known.values().map(size).sum::<usize>() + self.named.size())
     }
 
     /// The session starts over.
     pub(crate) fn reset(&mut self) {
-        self.prepared.clear();
-        self.noted.clear();
-        self.named = NamedStatements::default();
+        *self = Self::new(self.flavour);
     }
 }
 
@@ -135,7 +156,6 @@ mod tests {
     use super::*;
     use crate::sql::classify::{Statement, classify};
     use crate::sql::lexer::dialect::Dialect;
-    use crate::types::Flavour;
 
     fn statement() -> LockStatement {
         let text = b"SELECT GET_LOCK(?, 1)";
@@ -147,7 +167,7 @@ mod tests {
 
     #[test]
     fn the_latest_is_meant_until_another_is_prepared() {
-        let mut statements = Statements::default();
+        let mut statements = Statements::new(Flavour::MariaDb);
         assert!(!statements.contains(LATEST));
         statements.insert(7, statement());
         assert!(statements.contains(7) && statements.contains(LATEST) && !statements.contains(8));
@@ -157,8 +177,17 @@ mod tests {
     }
 
     #[test]
+    fn on_mysql_no_id_means_the_latest() {
+        let mut statements = Statements::new(Flavour::MySql);
+        statements.insert(7, statement());
+        assert!(statements.contains(7) && !statements.contains(LATEST));
+        statements.remove(LATEST);
+        assert!(statements.contains(7));
+    }
+
+    #[test]
     fn a_removed_statement_takes_no_room() {
-        let mut statements = Statements::default();
+        let mut statements = Statements::new(Flavour::MariaDb);
         let most = statements.room(100_000);
         statements.insert(1, statement());
         statements.named.insert(b"x".to_vec(), NameMeaning::Doubtful);
@@ -172,7 +201,7 @@ mod tests {
 
     #[test]
     fn statements_noted_take_room_until_they_are_closed() {
-        let mut statements = Statements::default();
+        let mut statements = Statements::new(Flavour::MariaDb);
         let most = statements.room(100_000);
         let column = Column { name: b"c".to_vec(), types: None, whole: None, left_out: None };
         statements.note(3, Noted::Asks(vec![column]));
@@ -188,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_session_that_begins_anew_has_no_statements() {
-        let mut statements = Statements::default();
+        let mut statements = Statements::new(Flavour::MariaDb);
         statements.insert(1, statement());
         statements.named.insert(b"x".to_vec(), NameMeaning::Doubtful);
         statements.reset();

@@ -147,7 +147,7 @@ impl Stage {
                 draining: false,
             },
             view: ServerView::new(flavour, version, false),
-            statements: Statements::default(),
+            statements: Statements::new(flavour),
             identity: Identity::new(peer, Method::default(), opened, ids, owner, None, entry),
             command: CurrentCommand::default(),
             context,
