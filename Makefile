@@ -2,7 +2,7 @@
 FLAVOUR ?= mysql
 ARGS ?=
 
-.PHONY: help demo run test test-long storm test-drivers test-suites test-monitoring test-page test-packaging test-balancers test-router test-topologies test-docs docs torture torture-failover mutants fuzz bench incident deb check clean
+.PHONY: help demo run test test-long storm test-drivers test-suites test-monitoring test-page test-packaging test-balancers test-router test-topologies test-black-hole test-docs docs torture torture-failover mutants fuzz bench incident deb check clean
 
 help: ## this list
 	@echo 'usage: make TARGET [FLAVOUR=mysql|mariadb] [ARGS=...]'
@@ -53,6 +53,9 @@ test-router: ## Lockstead in front of MySQL Router, which lends connections to s
 
 docs: ## the documentation as a site with a search, into target/docs/book
 	@dev/docs.sh
+
+test-black-hole: ## sessions in each errand, fifty at once, while a network drops their packets; as root
+	@LOCKSTEAD_TEST_ARGS='--test it' dev/test.sh --ignored black_hole
 
 test-docs: ## every command in README.md and docs/, against a private server and a proxy; ARGS=[mysql] [mariadb]
 	@cargo xtask docs $(ARGS)

@@ -1,5 +1,6 @@
 //! Sessions whose server has fallen silent: whatever they wait for there, each hears at once that it is to end.
 
+use std::process::Output;
 use std::sync::Arc;
 
 use crate::admin::Folder;
@@ -13,6 +14,8 @@ use crate::session::{Session, account};
 use crate::stage::{eventually, on_both};
 use crate::wire::{Account, End, Execute, Shape, command};
 
+mod black_hole;
+
 on_both! {
     a_session_that_is_killed_hears_it_whatever_it_waits_for
     a_session_that_shares_its_connections_hears_it_too
@@ -20,9 +23,7 @@ on_both! {
 }
 
 /// Sessions that wait together.
-const TOGETHER: usize = 2;
-/// Connections, where they are shared.
-const CONNECTIONS: usize = TOGETHER + 1;
+const TOGETHER: u16 = 2;
 
 /// COM_PING.
 const SIGN_OF_LIFE: &[u8] = &[1, 0, 0, 0, 14];
@@ -61,6 +62,8 @@ struct Stage {
     account: Account,
     /// The proxy's sessions share their connections.
     shares: bool,
+    /// Sessions that wait together.
+    together: u16,
 }
 
 impl Stage {
@@ -69,23 +72,25 @@ impl Stage {
         static RUNNING: SharedServers = SharedServers::none();
         let flavour = flavour_of(server);
         let own = RUNNING.get(flavour, options(flavour));
-        let server = &own.server;
-        let (way, folder, schema) = (Link::to(server.port), Folder::new(), fresh_schema());
+        let way = Link::to(own.server.port);
+        Self::at(own, way, TOGETHER, settings)
+    }
+
+    /// Before this server, on this way to it, for so many sessions that wait together.
+    fn at(own: Arc<OwnServer>, way: Link, together: u16, settings: &[&str]) -> Self {
+        let server = own.server.clone();
+        let (folder, schema) = (Folder::new(), fresh_schema());
         let store = format!("mysql://root:rootpw@127.0.0.1:{}/{schema}", server.port);
-        let backend = format!("127.0.0.1:{}", way.port());
         let admin = format!("unix:{}", folder.socket().display());
+        let size = (together + 1).to_string();
         let fixed = ["--create-schema", "--admin", &admin];
-        let proxy = Launched::start_with_pages(&backend, &store, &[&fixed, settings].concat());
-        let stage = Self {
-            server: server.clone(),
-            _own: Arc::clone(&own),
-            way,
-            proxy,
-            folder,
-            account: stage_account(server),
-            shares: settings.contains(&"transaction"),
-            schema,
-        };
+        let shares = settings.contains(&"transaction");
+        let pool: &[&str] = if shares { &["--pool-size", &size] } else { &[] };
+        let all = [&fixed, pool, settings].concat();
+        let proxy = Launched::start_with_pages(&way.at().to_string(), &store, &all);
+        let account = stage_account(&server);
+        let stage =
+            Self { _own: own, server, way, proxy, folder, schema, account, shares, together };
         if stage.shares {
             stage.teach(&stage.account);
         }
@@ -102,12 +107,17 @@ impl Stage {
         });
     }
 
+    /// How many there are, where they are shared.
+    fn connections(&self) -> u16 {
+        self.together + 1
+    }
+
     fn sessions(&self) -> Vec<Session> {
-        (0..TOGETHER).map(|_| Session::of(self.proxy.port, &self.account)).collect()
+        (0..self.together).map(|_| Session::of(self.proxy.port, &self.account)).collect()
     }
 
     /// So many that keep their connections, also where these are shared.
-    fn inside(&self, count: usize) -> Vec<Session> {
+    fn inside(&self, count: u16) -> Vec<Session> {
         let begin = |_| {
             let mut session = Session::of(self.proxy.port, &self.account);
             session.run("BEGIN");
@@ -122,19 +132,23 @@ impl Stage {
         for session in &mut *sessions {
             say(session);
         }
-        self.until_silent(sessions.len());
+        self.until_silent(self.together);
     }
 
     /// Waits until so many have sent it. Of sessions that share connections, the others may still want one: in vain.
-    fn until_silent(&self, count: usize) {
-        let count = if self.shares { 1 } else { count };
+    fn until_silent(&self, count: u16) {
+        let count = if self.shares { 1 } else { usize::from(count) };
         eventually("they wait", || (self.way.stalled() >= count).then_some(()));
     }
 
     fn kill(&self, id: u64) {
-        let admin = format!("--admin=unix:{}", self.folder.socket().display());
-        let killed = run(&["kill", &id.to_string(), &admin]);
+        let killed = self.try_kill(id);
         assert!(killed.status.success(), "{killed:?}");
+    }
+
+    fn try_kill(&self, id: u64) -> Output {
+        let admin = format!("--admin=unix:{}", self.folder.socket().display());
+        run(&["kill", &id.to_string(), &admin])
     }
 
     fn cut(&self, errand: &str) -> f64 {
@@ -163,7 +177,7 @@ fn stage_account(server: &Server) -> Account {
 
 /// The server evaluates an argument.
 fn in_a_statement(stage: &Stage) -> Vec<Session> {
-    let mut sessions = stage.inside(TOGETHER);
+    let mut sessions = stage.inside(stage.together);
     stage.silent_at(b"REVERSE('eno')", &mut sessions, |session| {
         session.send("SELECT GET_LOCK(REVERSE('eno'), 0)");
     });
@@ -172,7 +186,7 @@ fn in_a_statement(stage: &Stage) -> Vec<Session> {
 
 /// The proxy asks for a setting.
 fn in_a_question(stage: &Stage) -> Vec<Session> {
-    let mut sessions = stage.inside(TOGETHER);
+    let mut sessions = stage.inside(stage.together);
     for session in &mut sessions {
         session.run("SET sql_select_limit=DEFAULT");
     }
@@ -184,7 +198,7 @@ fn in_a_question(stage: &Stage) -> Vec<Session> {
 
 /// A COMMIT under a lock is checked.
 fn in_a_fence(stage: &Stage) -> Vec<Session> {
-    let mut sessions = stage.inside(TOGETHER);
+    let mut sessions = stage.inside(stage.together);
     let table = format!("{}.counter", stage.schema);
     stage.server.root().run(&format!("CREATE TABLE IF NOT EXISTS {table} (n INT)"));
     for (n, session) in sessions.iter_mut().enumerate() {
@@ -197,7 +211,7 @@ fn in_a_fence(stage: &Stage) -> Vec<Session> {
 
 /// The server was sent something in a wait, which has ended.
 fn in_a_wait(stage: &Stage) -> Vec<Session> {
-    let mut sessions = stage.inside(CONNECTIONS);
+    let mut sessions = stage.inside(stage.connections());
     let mut holder = sessions.pop().expect("one more");
     for (n, session) in sessions.iter_mut().enumerate() {
         holder.lock(&format!("awaited {n}"));
@@ -206,9 +220,9 @@ fn in_a_wait(stage: &Stage) -> Vec<Session> {
     }
     if stage.shares {
         stage.way.stall_at(SIGN_OF_LIFE);
-        stage.until_silent(TOGETHER);
+        stage.until_silent(stage.together);
     } else {
-        let shown = || stage.proxy.metric("lockstead_gates") > 1.5;
+        let shown = || stage.proxy.metric("lockstead_gates") > f64::from(stage.together) - 0.5;
         eventually("the server sees them wait", || shown().then_some(()));
         stage.way.stall();
     }
@@ -221,7 +235,7 @@ fn in_a_wait(stage: &Stage) -> Vec<Session> {
 }
 
 fn in_a_change_of_user(stage: &Stage) -> Vec<Session> {
-    let mut sessions = stage.inside(TOGETHER);
+    let mut sessions = stage.inside(stage.together);
     let said = [&[command::CHANGE_USER][..], stage.account.user.as_bytes()].concat();
     stage.silent_at(&said, &mut sessions, |session| {
         session.client.send_change_user(&stage.account);
@@ -249,12 +263,12 @@ fn on_a_way_from_a_connection(stage: &Stage) -> Vec<Session> {
     }
     stage.way.stall_at(b"LENGTH(@`asked`)");
     let mut others = Vec::new();
-    for _ in 0..CONNECTIONS {
+    for _ in 0..stage.connections() {
         let mut other = Session::of(stage.proxy.port, &stage.account);
         other.send("BEGIN");
         others.push(other);
     }
-    stage.until_silent(TOGETHER);
+    stage.until_silent(stage.together);
     sessions.extend(others);
     sessions
 }
@@ -277,13 +291,13 @@ fn before_an_execution(stage: &Stage) -> Vec<Session> {
     for (session, id) in sessions.iter_mut().zip(ids) {
         session.client.send_execute(id, &Execute::default());
     }
-    stage.until_silent(TOGETHER);
+    stage.until_silent(stage.together);
     sessions
 }
 
 /// Others take all connections, and leave.
 fn give_away(stage: &Stage) {
-    let mut others = stage.inside(CONNECTIONS);
+    let mut others = stage.inside(stage.connections());
     for other in &mut others {
         other.run("SET @state = 'strange'");
     }
@@ -332,8 +346,7 @@ fn a_session_that_is_killed_hears_it_whatever_it_waits_for(server: &Server) {
 }
 
 fn a_session_that_shares_its_connections_hears_it_too(server: &Server) {
-    let size = CONNECTIONS.to_string();
-    let settings = ["--mode", "durable", "--pooling", "transaction", "--pool-size", &size];
+    let settings = ["--mode", "durable", "--pooling", "transaction"];
     let all: Vec<&Errand> = OF_ALL.iter().chain(&OF_SHARED).collect();
     let stage = Stage::start(server, &settings);
     for errand in &all {

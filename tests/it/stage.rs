@@ -11,15 +11,17 @@ use crate::script::{Flavour, Server};
 
 /// Makes of each function, which takes a [`Server`], a test with MySQL and one with MariaDB.
 macro_rules! on_both {
-    ($($test:ident)*) => {
+    ($($(#[$how:meta])* $test:ident)*) => {
         mod mysql {
             $(#[test]
+            $(#[$how])*
             fn $test() {
                 super::$test(&crate::script::Server::from_env(crate::script::Flavour::MySql));
             })*
         }
         mod mariadb {
             $(#[test]
+            $(#[$how])*
             fn $test() {
                 super::$test(&crate::script::Server::from_env(crate::script::Flavour::MariaDb));
             })*

@@ -6,6 +6,7 @@
 //! | [`private_server`] | a MySQL or MariaDB server of one's own, by `dev/server.sh` |
 //! | [`topology`] | several of them as they are really run, by `dev/topology.sh` |
 //! | [`link`] | a network link that can be cut, slowed down or muted |
+//! | [`hole`] | a way on which packets are dropped in silence |
 //! | [`http`] | pages and metrics of a proxy |
 //! | [`patience`] | waiting for what must happen |
 //! | [`process`] | process groups and signals |
@@ -20,6 +21,7 @@
 
 #![allow(clippy::missing_panics_doc, reason = "a helper of tests panics where a test would")]
 
+pub mod hole;
 pub mod http;
 pub mod launch;
 pub mod link;

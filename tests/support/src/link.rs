@@ -91,7 +91,7 @@ impl Shared {
 /// A link from a port of its own to a server, for as long as the process lives.
 #[derive(Debug)]
 pub struct Link {
-    port: u16,
+    at: SocketAddr,
     shared: Arc<Shared>,
 }
 
@@ -103,8 +103,12 @@ impl Link {
 
     /// Leads to a port of this machine; the server sees connections from `source`.
     pub fn start(target: u16, source: Ipv4Addr) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let port = listener.local_addr().expect("bound").port();
+        Self::from(TcpListener::bind("127.0.0.1:0").expect("a free port"), target, source)
+    }
+
+    /// Leads from a listener, which may be in another network namespace, to a port of this one.
+    pub fn from(listener: TcpListener, target: u16, source: Ipv4Addr) -> Self {
+        let at = listener.local_addr().expect("bound");
         let shared = Arc::new(Shared {
             target: AtomicU16::new(target),
             source,
@@ -115,7 +119,7 @@ impl Link {
             last: Mutex::default(),
             open: AtomicUsize::new(0),
         });
-        let link = Self { port, shared: Arc::clone(&shared) };
+        let link = Self { at, shared: Arc::clone(&shared) };
         std::thread::spawn(move || {
             for (number, client) in listener.incoming().flatten().enumerate() {
                 shared.open.fetch_add(1, Ordering::SeqCst);
@@ -134,8 +138,13 @@ impl Link {
     }
 
     /// Where it begins.
+    pub fn at(&self) -> SocketAddr {
+        self.at
+    }
+
+    /// The port at which it begins.
     pub fn port(&self) -> u16 {
-        self.port
+        self.at.port()
     }
 
     /// New connections go to another server from now on; open ones stay where they are.
