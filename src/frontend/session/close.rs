@@ -191,7 +191,8 @@ impl Session {
     /// that its connection is to be closed: so the server learns that the client is gone, and the end of
     /// its thread is the proof.
     async fn let_server_finish(&mut self) -> Result<(), CloseReason> {
-        // Nobody reads any more.
+        // The client learns at once that its session is over, and nobody reads any more.
+        self.link.client_mut().end();
         self.link.client_mut().lose();
         if let Some(why) = self.link.left_inside() {
             return Err(CloseReason::Broken(why));
