@@ -436,6 +436,7 @@ fn without_charsets(row: &[u8]) -> Vec<u8> {
 /// A column's definition, without the number of the collation of a text, and without the greatest length of a long one.
 fn without_collation(payload: Vec<u8>, older: bool, null: bool) -> Vec<u8> {
     const BINARY: u16 = 63;
+    const BY_BYTES: u16 = 128;
     const BLOBS: std::ops::RangeInclusive<u8> = 249..=252;
     const VAR_STRING: u8 = 253;
     let Some(mut column) = Column::parse(&payload) else { return payload };
@@ -444,6 +445,8 @@ fn without_collation(payload: Vec<u8>, older: bool, null: bool) -> Vec<u8> {
     }
     if column.charset != BINARY {
         column.charset = 0;
+        // Of a collation by bytes.
+        column.flags &= !BY_BYTES;
         // Documented.
         column.length *= u32::from(!older);
     }
