@@ -2,5 +2,4 @@
 
 mod answer;
 mod claim;
-mod native_only;
 pub(super) mod settle;

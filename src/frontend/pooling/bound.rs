@@ -1,8 +1,8 @@
 //! What a server binds to a statement that it prepares: the schema, the SQL mode, character sets and the collation
 //! of that moment.
 
+use super::change::literal;
 use super::change::{SPEAK, is_wide_collation};
-use super::literal::literal;
 use crate::backend::session_state::{SessionState, is_plain};
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::command::Command;

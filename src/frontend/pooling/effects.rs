@@ -2,7 +2,7 @@
 
 use super::bound::reads_variables;
 use super::capture::MOST_NAMES;
-use super::found_rows::StatementPlace;
+
 use super::lost::{is_single, only_reads_variables};
 use super::pins::Pin;
 use super::pooled_session::PooledSession;
@@ -115,8 +115,7 @@ impl PooledSession {
         self.pins.remove(Pin::FoundRows);
         let alone = self.under_way.if_lost.before.is_some();
         let limited = self.state.variable(SELECT_LIMIT).is_some();
-        let place = StatementPlace { alone, limited, flavour: self.flavour };
-        self.counts.note(text, effects, place);
+        self.counts.note(text, effects, (alone, limited), self.flavour);
     }
 }
 
