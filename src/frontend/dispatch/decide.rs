@@ -2,7 +2,7 @@
 
 use super::elsewhere::decide_elsewhere;
 use super::kill::Kill;
-use super::prepared_commit::noted_of;
+use super::prepared_noted::noted_of;
 use super::watched::{decide_watched, stream_of};
 use crate::frontend::link::Link;
 use crate::frontend::link::close_reason::CloseReason;
@@ -284,18 +284,16 @@ impl Dispatcher<'_> {
         };
         let id = u32::from_le_bytes([id[0], id[1], id[2], id[3]]);
         if let Some(noted) = self.statements.noted(id) {
+            let parks = match noted {
+                Noted::Kills(_) => true,
+                Noted::Commits(_) => may_need_a_fence(link),
+                Noted::Writes => may_write_alone(link),
+                Noted::Asks(_) => false,
+            };
+            if parks && head.command == Command::STMT_EXECUTE && head.fits() {
+                return Ok(park(head));
+            }
             match (head.command, noted) {
-                (Command::STMT_EXECUTE, Noted::Kills(_)) if head.fits() => {
-                    return Ok(park(head));
-                }
-                (Command::STMT_EXECUTE, Noted::Commits(_))
-                    if head.fits() && may_need_a_fence(link) =>
-                {
-                    return Ok(park(head));
-                }
-                (Command::STMT_EXECUTE, Noted::Writes) if head.fits() && may_write_alone(link) => {
-                    return Ok(park(head));
-                }
                 (Command::STMT_EXECUTE | Command::MARIADB_BULK_EXECUTE, Noted::Writes)
                     if may_write_alone(link) =>
                 {

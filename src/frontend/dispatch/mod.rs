@@ -5,7 +5,6 @@ mod elsewhere;
 pub(super) mod kill;
 mod kill_computed;
 mod kill_rights;
-pub(super) mod prepared_commit;
-pub(super) mod prepared_kill;
+pub(super) mod prepared_noted;
 pub(super) mod text;
 pub(super) mod watched;

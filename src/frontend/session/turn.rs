@@ -4,8 +4,7 @@ use super::Session;
 use crate::engine::handle::SessionEvent;
 use crate::frontend::dispatch::decide::Dispatcher;
 use crate::frontend::dispatch::kill::run_process_kill;
-use crate::frontend::dispatch::prepared_commit::{execute_commit, prepare_commit};
-use crate::frontend::dispatch::prepared_kill::{execute_kill, prepare_kill};
+use crate::frontend::dispatch::prepared_noted::{execute_noted, prepare_noted};
 use crate::frontend::dispatch::text::{Answered, run_text};
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::errands::run_unseen;
@@ -194,14 +193,12 @@ impl Session {
     async fn run_command(&mut self, packet: Vec<u8>) -> Result<Answered, CloseReason> {
         match packet.get(HEADER).map_or(Command(0), |b| Command(*b)) {
             Command::QUERY => return run_text(&mut self.cx(), packet).await,
-            Command::STMT_PREPARE if prepare_kill(&mut self.cx(), &packet).await? => {}
-            Command::STMT_PREPARE if prepare_commit(&mut self.cx(), &packet).await? => {}
+            Command::STMT_PREPARE if prepare_noted(&mut self.cx(), &packet).await? => {}
             Command::STMT_PREPARE => prepare_statement(&mut self.cx(), packet).await?,
             Command::RESET_CONNECTION => self.reset(&packet).await?,
             Command::CHANGE_USER => self.change_user(&packet).await?,
             Command::PROCESS_KILL => run_process_kill(&mut self.cx(), &packet).await?,
-            _ if execute_kill(&mut self.cx(), &packet).await? => {}
-            _ if execute_commit(&mut self.cx(), &packet).await? => {}
+            _ if execute_noted(&mut self.cx(), &packet).await? => {}
             _ => prepared_command(&mut self.cx(), packet).await?,
         }
         Ok(Answered::Done)

@@ -1,5 +1,9 @@
-//! COMMIT and the like, and writes, as prepared statements: their executions are fenced.
+//! Statements without lock calls that are prepared, and looked at when they are executed. They are KILL in a session with
+//! shared connections, and COMMIT and the like and writes, which are fenced.
 
+use std::sync::Arc;
+
+use super::kill::{Kill, run_prepared_kill};
 use crate::config::Config;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::call_context::CallContext;
@@ -15,15 +19,21 @@ use crate::sql::classify::writes::{Write, write_of};
 use crate::sql::find::words::{mentions, names_connection};
 use crate::sql::lexer::dialect::Dialect;
 
-/// Prepares a statement that commits, or writes. `false`: the text is another.
-pub(crate) async fn prepare_commit(
+/// Prepares such a statement. `false`: the text is another.
+pub(crate) async fn prepare_noted(
     cx: &mut CallContext<'_>,
     packet: &[u8],
 ) -> Result<bool, CloseReason> {
     let text = packet.get(HEADER + 1..).unwrap_or_default();
-    // A text with lock calls, or with the connection's id, needs more than this.
-    let more = mentions(text) || cx.server.pooled().is_shared() && names_connection(text);
-    let noted = noted_of(&cx.context.config, text, cx.dialect()).filter(|_| !more);
+    let shared = cx.server.pooled().is_shared();
+    let noted = if shared && Kill::read(text).is_some() {
+        Some(Noted::Kills(text.into()))
+    } else if mentions(text) || shared && names_connection(text) {
+        // A text with lock calls, or with the connection's id, needs more than this.
+        None
+    } else {
+        noted_of(&cx.context.config, text, cx.dialect())
+    };
     let Some(noted) = noted else { return Ok(false) };
     cx.count(Command::STMT_PREPARE);
     cx.settle_skipped().await?;
@@ -44,22 +54,32 @@ pub(super) fn noted_of(config: &Config, text: &[u8], dialect: Dialect) -> Option
     commit_of(text, dialect).map(Noted::Commits).or_else(|| writes.then_some(Noted::Writes))
 }
 
-/// Fences the execution of such a statement, and has the server run it. `false`: it is another command.
-pub(crate) async fn execute_commit(
+/// Carries out a prepared KILL, or fences the execution of another such statement and has the server run it. `false`: it
+/// is another command.
+pub(crate) async fn execute_noted(
     cx: &mut CallContext<'_>,
     packet: &[u8],
 ) -> Result<bool, CloseReason> {
     let mut r = Reader::new(packet.get(HEADER..).unwrap_or_default());
     let (Some(byte), Some(id)) = (r.u8(), r.u32()) else { return Ok(false) };
-    let commit = match (Command(byte), cx.statements.noted(id)) {
-        (Command::STMT_EXECUTE, Some(Noted::Commits(commit))) => Some(*commit),
-        (Command::STMT_EXECUTE, Some(Noted::Writes)) => None,
-        _ => return Ok(false),
-    };
-    let instead = match commit {
-        Some(commit) => fence(cx, commit).await?,
-        None if fence_write(cx, packet).await? => return Ok(true),
-        None => None,
+    let noted = cx.statements.noted(id).filter(|_| Command(byte) == Command::STMT_EXECUTE);
+    let instead = match noted {
+        Some(Noted::Kills(text)) => {
+            let text = Arc::clone(text);
+            run_prepared_kill(cx, packet, &text).await?;
+            return Ok(true);
+        }
+        Some(Noted::Commits(commit)) => {
+            let commit = *commit;
+            fence(cx, commit).await?
+        }
+        Some(Noted::Writes) => {
+            if fence_write(cx, packet).await? {
+                return Ok(true);
+            }
+            None
+        }
+        Some(Noted::Asks(_)) | None => return Ok(false),
     };
     match instead {
         Some(error) => {
