@@ -5,7 +5,7 @@ use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::arguments::Given;
 use crate::frontend::locks::bare_call::{CallInPacket, gives_no_row, is_plain_name};
 use crate::frontend::locks::call_context::CallContext;
-use crate::frontend::locks::ended_wait::{EndedWait, say_after_columns, say_ended_wait};
+use crate::frontend::locks::ended_wait::{say_after_columns, say_ended_wait};
 use crate::frontend::locks::operations::{CallResult, make_call};
 use crate::frontend::locks::reply::{empties_warnings, may_answer_alone};
 use crate::frontend::locks::unsupported::{
@@ -20,7 +20,7 @@ use crate::protocol::command::Command;
 use crate::protocol::frame::{HEADER, put_frame};
 use crate::protocol::packet;
 use crate::protocol::params::{Execute, Value, wants_cursor};
-use crate::protocol::reply::{ColumnType, Delivery, OneValue, put_ok};
+use crate::protocol::reply::{Delivery, OneValue, put_ok};
 use crate::protocol::response::Ending;
 use crate::sql::classify::BareCall;
 use crate::sql::expression::argument::Argument;
@@ -48,15 +48,6 @@ pub(crate) enum Length {
     Long,
     /// The name is longer than any.
     LongName,
-}
-
-/// What the client is told.
-struct Answer<'a> {
-    catalog: &'a [u8],
-    name: &'a [u8],
-    column: ColumnType,
-    delivery: Delivery,
-    value: Option<u64>,
 }
 
 /// Executes a prepared bare call.
@@ -106,19 +97,13 @@ pub(crate) async fn execute_bare(
     if stale.is_some() && !servers {
         cx.reset_statement(id).await?;
     }
+    let answer = described(cx, &call, (&catalog, &name), cursor);
     match outcome {
         CallResult::Value(value, pure) | CallResult::Fails(value, pure) => {
-            let mut column = call.bare.function.column(cx.flavour());
-            let mut delivery = Delivery::Binary;
-            if cursor {
-                delivery = Delivery::Cursor;
-                column = column.in_cursor();
-                if let Some(statement) = cx.statements.get_mut(id) {
-                    statement.cursor = Some(Cursor::new(column, value));
-                }
+            if let Some(statement) = cx.statements.get_mut(id).filter(|_| cursor) {
+                statement.cursor = Some(Cursor::new(answer.column, value));
             }
-            let answer = Answer { catalog: &catalog, name: &name, column, delivery, value };
-            answer_binary(cx, &call, &answer, &pure).await
+            answer_binary(cx, &call, OneValue { value, ..answer }, &pure).await
         }
         CallResult::Native => {
             // The session may have waited for a lock, and have another connection since.
@@ -134,12 +119,8 @@ pub(crate) async fn execute_bare(
         }
         CallResult::Said(_, reply) => cx.send_client(&reply),
         CallResult::EndedWait(why) => {
-            let delivery = if cursor { Delivery::Cursor } else { Delivery::Binary };
-            let column = call.bare.function.column(cx.flavour());
-            let column = if cursor { column.in_cursor() } else { column };
-            let value = None;
-            let answer = Answer { catalog: &catalog, name: &name, column, delivery, value };
-            ended_wait_binary(cx, &call, why, &answer).await
+            let columns = columns_binary(cx, &call, &answer);
+            say_ended_wait(cx, why, &columns, cursor, call.bare.is_do).await
         }
         CallResult::Error(error) => cx.refuse(&error),
         CallResult::Unsupported => cx.refuse(&codes::unsupported(UNJUDGED)),
@@ -155,42 +136,37 @@ fn uncovered_execution(cx: &mut CallContext<'_>, text: &[u8]) -> CallResult {
     if native { CallResult::Native } else { CallResult::Error(error) }
 }
 
-/// Whether the client gets the column: it may keep what the PREPARE told. What a cursor
-/// reads is another column.
-fn describes_column(cx: &CallContext<'_>, delivery: Delivery) -> bool {
-    delivery == Delivery::Cursor || !cx.capabilities().has(Capabilities::MARIADB_CACHE_METADATA)
-}
-
-async fn ended_wait_binary(
-    cx: &mut CallContext<'_>,
+/// A response as far as it is known before its value.
+fn described<'a>(
+    cx: &CallContext<'_>,
     call: &CallInPacket<'_>,
-    why: EndedWait,
-    answer: &Answer<'_>,
-) -> Result<(), CloseReason> {
-    let columns = columns_binary(cx, call, answer);
-    let cursor = answer.delivery == Delivery::Cursor;
-    say_ended_wait(cx, why, &columns, cursor, call.bare.is_do).await
-}
-
-/// A response of which the columns count.
-fn columns_binary(cx: &CallContext<'_>, call: &CallInPacket<'_>, answer: &Answer<'_>) -> Vec<u8> {
-    let Answer { catalog, name, column, delivery, value } = *answer;
+    (catalog, name): (&'a [u8], &'a [u8]),
+    cursor: bool,
+) -> OneValue<'a> {
+    let delivery = if cursor { Delivery::Cursor } else { Delivery::Binary };
+    let column = call.bare.function.column(cx.flavour());
     let status = cx.lasting_status();
-    let reply = OneValue {
+    OneValue {
         catalog,
         name,
-        column,
-        value,
+        column: if cursor { column.in_cursor() } else { column },
+        value: None,
         between: status,
         status,
         warnings: 0,
         delivery,
-        metadata: describes_column(cx, delivery),
+        // The client may keep what the PREPARE told. What a cursor reads is another column.
+        metadata: cursor || !cx.capabilities().has(Capabilities::MARIADB_CACHE_METADATA),
         end: None,
-    };
+    }
+}
+
+/// A response of which the columns count, in the session as it is now.
+fn columns_binary(cx: &CallContext<'_>, call: &CallInPacket<'_>, answer: &OneValue<'_>) -> Vec<u8> {
+    let status = cx.lasting_status();
     let mut columns = Vec::new();
     if !call.bare.is_do {
-        reply.encode(&mut columns, cx.capabilities());
+        OneValue { between: status, status, ..*answer }.encode(&mut columns, cx.capabilities());
     }
     columns
 }
@@ -198,18 +174,16 @@ fn columns_binary(cx: &CallContext<'_>, call: &CallInPacket<'_>, answer: &Answer
 async fn answer_binary(
     cx: &mut CallContext<'_>,
     call: &CallInPacket<'_>,
-    answer: &Answer<'_>,
+    answer: OneValue<'_>,
     pure: &[Vec<u8>],
 ) -> Result<(), CloseReason> {
-    let Answer { catalog, name, column, delivery, value } = *answer;
+    let OneValue { value, delivery, .. } = answer;
     let by_ok = call.bare.is_do && delivery == Delivery::Binary;
     let function = call.bare.function;
     // To MariaDB's FOUND_ROWS(), what a cursor reads was not found yet.
     let unfound = delivery == Delivery::Cursor && cx.flavour() == Flavour::MariaDb;
-    let mut status = cx.lasting_status();
-    let mut warnings = 0;
-    let mut metadata = describes_column(cx, delivery);
-    let (mut between, mut end) = (status, None);
+    let mut said = answer;
+    let mut end = None;
     let emptied = empties_warnings(function, cx.flavour(), value);
     if pure.is_empty() && !call.bare.special && !emptied && !unfound && may_answer_alone(cx, by_ok)
     {
@@ -225,17 +199,17 @@ async fn answer_binary(
         };
         let expression = function.value_expression(cx.flavour(), value, pure);
         let reply = cx.ask(&[before, &expression, after].concat()).await?;
-        if let Ending::Ok { status: s, warnings: w } = reply.ending {
-            (status, warnings) = (s, w);
-            between = reply.first_eof().unwrap_or(s);
+        if let Ending::Ok { status, warnings } = reply.ending {
+            (said.status, said.warnings) = (status, warnings);
+            said.between = reply.first_eof().unwrap_or(status);
         }
         let first = reply.frames().next();
-        metadata &= first.is_none_or(|f| f.get(HEADER + 1) != Some(&0));
+        said.metadata &= first.is_none_or(|f| f.get(HEADER + 1) != Some(&0));
         if by_ok {
             return cx.send_client(&reply.bytes);
         }
         if reply.is_error() {
-            let columns = columns_binary(cx, call, answer);
+            let columns = columns_binary(cx, call, &answer);
             return say_after_columns(cx, &columns, delivery == Delivery::Cursor, &reply);
         }
         if cx.capabilities().has(Capabilities::DEPRECATE_EOF) {
@@ -244,21 +218,10 @@ async fn answer_binary(
     }
     let mut out = Vec::with_capacity(128);
     if by_ok {
-        put_ok(&mut out, 1, status);
+        put_ok(&mut out, 1, said.status);
     } else {
-        let reply = OneValue {
-            catalog,
-            name,
-            column,
-            value,
-            between,
-            status,
-            warnings,
-            delivery,
-            metadata,
-            end: end.as_deref(),
-        };
-        reply.encode(&mut out, cx.capabilities());
+        said.end = end.as_deref();
+        said.encode(&mut out, cx.capabilities());
     }
     cx.send_client(&out)
 }

@@ -38,45 +38,34 @@ pub(crate) enum Filled {
     Answered,
 }
 
-/// What is found in a statement before any of it is carried out.
-enum JudgedCalls<'a> {
-    /// All calls are covered. The names in these calls depend on rows.
-    Covered { by_row: Vec<&'a Call> },
-    /// The statement is not covered, for this reason.
-    Uncovered(&'static str),
-}
-
-/// Judges a statement's calls.
+/// Judges a statement's calls before any of it is carried out. Returns those of which the names depend on rows; an error
+/// says why the statement is not covered.
 async fn judge_calls<'a>(
     cx: &mut CallContext<'_>,
     statement: &CallStatement<'a>,
-) -> Result<JudgedCalls<'a>, CloseReason> {
+) -> Result<Result<Vec<&'a Call>, &'static str>, CloseReason> {
     let composite = statement.composite;
     let mut by_row = Vec::new();
     let mut tried = 0;
     let shifts = words::shifts(statement.text, composite.start);
     for call in &composite.calls {
         if shifts && call.arguments.iter().any(|part| !fixed(statement.text, part)) {
-            let why = "a computed lock name or timeout in a statement with its own settings";
-            return Ok(JudgedCalls::Uncovered(why));
+            return Ok(Err("a computed lock name or timeout in a statement with its own settings"));
         }
         if shifts && call.item.is_some() && !call.only_looks() {
-            let why = "a lock call in a statement with its own settings";
-            return Ok(JudgedCalls::Uncovered(why));
+            return Ok(Err("a lock call in a statement with its own settings"));
         }
         if let Some(why) = composite.uncovered(call) {
-            return Ok(JudgedCalls::Uncovered(why));
+            return Ok(Err(why));
         }
         if let Some(item) = composite.asks_beside_tables(call)
             && needs_tables(cx, &statement.text[item.span.clone()]).await?
         {
-            let why = "a lock call in an expression with a column";
-            return Ok(JudgedCalls::Uncovered(why));
+            return Ok(Err("a lock call in an expression with a column"));
         }
         tried += usize::from(!composite.tables && !call.certain && !call.only_looks());
         if tried > MAX_TRIED {
-            let why = "so many lock calls in an order that only the server knows";
-            return Ok(JudgedCalls::Uncovered(why));
+            return Ok(Err("so many lock calls in an order that only the server knows"));
         }
         for part in &call.arguments {
             // An argument that needs no table of the statement has the same value before the statement.
@@ -85,13 +74,12 @@ async fn judge_calls<'a>(
                 continue;
             }
             if !call.only_looks() {
-                let why = "a lock's name or timeout from a column";
-                return Ok(JudgedCalls::Uncovered(why));
+                return Ok(Err("a lock's name or timeout from a column"));
             }
             by_row.push(call);
         }
     }
-    Ok(JudgedCalls::Covered { by_row })
+    Ok(Ok(by_row))
 }
 
 /// Whether an expression cannot be evaluated without the statement's tables.
@@ -107,8 +95,8 @@ pub(crate) async fn run_calls(
     edits: &mut Edits,
 ) -> Result<Filled, CloseReason> {
     let by_row = match judge_calls(cx, statement).await? {
-        JudgedCalls::Covered { by_row } => by_row,
-        JudgedCalls::Uncovered(what) => {
+        Ok(by_row) => by_row,
+        Err(what) => {
             refuse_unsupported(cx, what)?;
             return Ok(Filled::Answered);
         }
