@@ -137,24 +137,18 @@ impl<'a> Words<'a> {
     }
 }
 
-/// What a KILL was sent as.
-enum SentKill<'a> {
-    /// A statement whose text begins `at` that byte of the packet's payload.
-    Text { packet: &'a [u8], at: usize, kill: &'a Kill, victim: ConnectionId },
-    /// COM_PROCESS_KILL.
-    Command { packet: &'a [u8], victim: ConnectionId },
+/// A KILL as it was sent.
+struct SentKill<'a> {
+    packet: &'a [u8],
+    victim: ConnectionId,
+    /// Where a statement's text begins in the packet's payload, and what it says; `None`: COM_PROCESS_KILL.
+    text: Option<(usize, &'a Kill)>,
 }
 
 impl SentKill<'_> {
-    fn victim(&self) -> ConnectionId {
-        match self {
-            Self::Text { victim, .. } | Self::Command { victim, .. } => *victim,
-        }
-    }
-
     /// Whether the KILL ends the session, and not only its statement.
     fn ends_a_session(&self) -> bool {
-        !matches!(self, Self::Text { kill: Kill { query: true, .. }, .. })
+        !self.text.is_some_and(|(_, kill)| kill.query)
     }
 
     /// What it does to a session of which the server does not know.
@@ -164,16 +158,12 @@ impl SentKill<'_> {
 
     /// The KILL with the id of the session's connection, which the server knows.
     fn of_backend(&self, backend: BackendId) -> Vec<u8> {
-        match self {
-            Self::Text { packet, at, kill, .. } => {
-                let (prefix, text) = packet[HEADER..].split_at(*at);
-                packet::command(&[prefix, &kill.of_backend(text, backend)])
-            }
-            Self::Command { .. } => {
-                let id = u32::try_from(backend.0).unwrap_or(u32::MAX);
-                packet::command(&[&[Command::PROCESS_KILL.0], &id.to_le_bytes()])
-            }
-        }
+        let Some((at, kill)) = self.text else {
+            let id = u32::try_from(backend.0).unwrap_or(u32::MAX);
+            return packet::command(&[&[Command::PROCESS_KILL.0], &id.to_le_bytes()]);
+        };
+        let (prefix, text) = self.packet[HEADER..].split_at(at);
+        packet::command(&[prefix, &kill.of_backend(text, backend)])
     }
 }
 
@@ -206,7 +196,7 @@ async fn run_plain(
 ) -> Result<(), CloseReason> {
     let Some(victim) = kill.found(cx) else { return cx.forward(packet) };
     cx.count(Command::QUERY);
-    carry_out(cx, &SentKill::Text { packet, at, kill, victim }).await
+    carry_out(cx, &SentKill { packet, victim, text: Some((at, kill)) }).await
 }
 
 /// Carries out a KILL that was prepared from a text; the packet executes it.
@@ -231,7 +221,7 @@ pub(crate) async fn run_prepared_kill(
     let at = cx.text_start(&packet[HEADER..]);
     let (Some(victim), Some(at)) = (found, at) else { return cx.forward(&packet) };
     cx.count(Command::STMT_EXECUTE);
-    carry_out(cx, &SentKill::Text { packet: &packet, at, kill: &kill, victim }).await
+    carry_out(cx, &SentKill { packet: &packet, victim, text: Some((at, &kill)) }).await
 }
 
 /// Carries out a COM_PROCESS_KILL. Newer servers do not know it.
@@ -247,7 +237,7 @@ pub(crate) async fn run_process_kill(
         return cx.forward(packet);
     }
     cx.count(Command::PROCESS_KILL);
-    carry_out(cx, &SentKill::Command { packet, victim }).await
+    carry_out(cx, &SentKill { packet, victim, text: None }).await
 }
 
 fn find(cx: &CallContext<'_>, id: ConnectionId) -> Option<FoundSession> {
@@ -257,12 +247,12 @@ fn find(cx: &CallContext<'_>, id: ConnectionId) -> Option<FoundSession> {
 /// Ends a session, or its statement. The rights of the session that asks are known before anything is done to the other
 /// one.
 async fn carry_out(cx: &mut CallContext<'_>, sent: &SentKill<'_>) -> Result<(), CloseReason> {
-    let own = sent.victim();
+    let own = sent.victim;
     let Some(victim) = find(cx, own) else {
         return cx.refuse(&codes::unknown_thread(own.0));
     };
-    if let SentKill::Command { packet, .. } = sent {
-        let reply = cx.exchange(packet).await?;
+    if sent.text.is_none() {
+        let reply = cx.exchange(sent.packet).await?;
         if !is_unknown(&reply) {
             // The server does not know the command.
             return cx.send_client(&reply.bytes);

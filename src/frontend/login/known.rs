@@ -10,8 +10,8 @@ use std::sync::Arc;
 use super::layers::answer_client;
 use super::like::shape;
 use super::relayed::{
-    Authenticated, LoginClient, LoginStanding, RefusedLogin, account, greeting_for, hear_login,
-    judged_by_server, owner, turn_away, turned_away,
+    Authenticated, LoginClient, LoginStanding, account, greeting_for, hear_login, judged_by_server,
+    owner, turn_away, turned_away,
 };
 use crate::backend::admissions::{Admission, KnownGreeting};
 use crate::backend::learned::LearnedSecrets;
@@ -87,19 +87,12 @@ impl OwnGreeting {
             None => None,
         };
         let passed = passed.as_deref().unwrap_or(&answer);
-        match judged_by_server(client, passed, greeted, context).await {
-            Ok(mut session) => {
-                if is_unasked(&answer, passed, &session.method) {
-                    session.method.nonce = self.nonce;
-                }
-                context.metrics.logins.with_label_values(&["server_again"]).inc();
-                Some(session)
-            }
-            Err(RefusedLogin { mut client, refusal }) => {
-                turn_away(&mut client, refusal, context).await;
-                None
-            }
+        let mut session = judged_by_server(client, passed, greeted, context).await?;
+        if is_unasked(&answer, passed, &session.method) {
+            session.method.nonce = self.nonce;
         }
+        context.metrics.logins.with_label_values(&["server_again"]).inc();
+        Some(session)
     }
 
     fn admits<'a>(

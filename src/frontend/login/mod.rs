@@ -16,9 +16,7 @@ use tokio::time::timeout;
 
 use self::known::OwnGreeting;
 pub use self::relayed::{Authenticated, LoginStanding};
-use self::relayed::{
-    LoginClient, RefusedLogin, greeting_for, hear_login, judged_by_server, turn_away,
-};
+use self::relayed::{LoginClient, greeting_for, hear_login, judged_by_server, turn_away};
 pub(super) use self::relayed::{owner, turned_away, without_reports};
 use super::shared::context::Context;
 use super::shared::registry::SessionNumber;
@@ -62,16 +60,9 @@ pub(super) async fn log_in(
             return None;
         }
     };
-    match judged_by_server(client, &answer, greeted, context).await {
-        Ok(session) => {
-            context.metrics.logins.with_label_values(&["server"]).inc();
-            Some(session)
-        }
-        Err(RefusedLogin { mut client, refusal }) => {
-            turn_away(&mut client, refusal, context).await;
-            None
-        }
-    }
+    let session = judged_by_server(client, &answer, greeted, context).await?;
+    context.metrics.logins.with_label_values(&["server"]).inc();
+    Some(session)
 }
 
 /// Where the client is: a load balancer before the proxy may say it.

@@ -99,9 +99,9 @@ pub(super) struct LoginClient {
 }
 
 /// A client that is turned away at its login.
-pub(super) struct RefusedLogin {
-    pub(super) client: LoginClient,
-    pub(super) refusal: TurnedAway,
+struct RefusedLogin {
+    client: LoginClient,
+    refusal: TurnedAway,
 }
 
 /// The server's greeting for a client. `None`: the client has heard why there is none.
@@ -137,8 +137,24 @@ pub(super) async fn greeting_for(client: &mut LoginClient, context: &Context) ->
     Some(greeted)
 }
 
-/// Passes a login, as it is or as the proxy has changed it, to the server that has greeted.
+/// Passes a login, as it is or as the proxy has changed it, to the server that has greeted. `None`: it was refused, and
+/// the client has been told.
 pub(super) async fn judged_by_server(
+    client: LoginClient,
+    answer: &[u8],
+    greeted: Greeted,
+    context: &Context,
+) -> Option<Authenticated> {
+    match judge(client, answer, greeted, context).await {
+        Ok(session) => Some(session),
+        Err(RefusedLogin { mut client, refusal }) => {
+            turn_away(&mut client, refusal, context).await;
+            None
+        }
+    }
+}
+
+async fn judge(
     client: LoginClient,
     answer: &[u8],
     greeted: Greeted,

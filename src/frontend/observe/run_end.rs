@@ -110,7 +110,7 @@ mod tests {
         ] {
             let dialect = Dialect::of(Flavour::MySql);
             let by = By::Query { several: false };
-            let text = WatchedText::read_calls(sql.as_bytes(), dialect, by);
+            let text = WatchedText::read(sql.as_bytes(), dialect, by, false);
             let text = text.ok().flatten().expect("it calls");
             assert_eq!(outcome(&text, &[], seen, ending), (expected, deadlock), "{sql} {ending:?}");
         }

@@ -40,51 +40,33 @@ fn is_beyond(text: &[u8], dialect: Dialect) -> Result<bool, TooManyReadings> {
 }
 
 impl WatchedText {
-    /// `None` for a text without any.
+    /// Reads a text for its calls; `None` for one without any. `reports`: a report shows each text.
     pub(crate) fn read(
         text: &[u8],
         dialect: Dialect,
         by: By,
+        reports: bool,
     ) -> Result<Option<Self>, TooManyReadings> {
         if is_beyond(text, dialect)? {
             return Ok(None);
         }
-        let Some(coverage) = coverage(text, dialect, by) else { return Ok(None) };
-        // In a definition nothing is called yet.
-        let defines = coverage == Coverage::Passed;
         let mut uses = uses(text, dialect);
-        if defines {
+        // Where no calls are found, there are none, or it depends on how the server reads the text.
+        let coverage = match uses.alone {
+            Some(_) if !reports => Some(Coverage::Covered),
+            Some(_) | None => coverage(text, dialect, by),
+        };
+        let Some(coverage) = coverage else { return Ok(None) };
+        // Without a report, a text is shown only if the server alone knows the name of a lock.
+        let shows = reports || !tells(&uses);
+        let text = if shows { normalise(text, dialect, SHOWN) } else { String::new() };
+        // In a definition nothing is called yet.
+        if coverage == Coverage::Passed {
             uses.calls.clear();
             uses.alone = None;
         }
-        let statement = SeenStatement { text: normalise(text, dialect, SHOWN), coverage };
-        Ok(Some(Self { statement: Arc::new(statement), uses }))
-    }
-
-    /// Reads a text for its calls.
-    pub(crate) fn read_calls(
-        text: &[u8],
-        dialect: Dialect,
-        by: By,
-    ) -> Result<Option<Self>, TooManyReadings> {
-        if is_beyond(text, dialect)? {
-            return Ok(None);
-        }
-        let uses = uses(text, dialect);
-        // Where no calls are found, there are none, or it depends on how the server reads the text.
-        let coverage = match uses.alone {
-            Some(_) => Some(Coverage::Covered),
-            None => coverage(text, dialect, by),
-        };
-        let Some(coverage) = coverage else { return Ok(None) };
-        // Shown only if the server alone knows the name of a lock.
-        let text = if tells(&uses) { String::new() } else { normalise(text, dialect, SHOWN) };
         let statement = SeenStatement { text, coverage };
-        let mut read = Self { statement: Arc::new(statement), uses };
-        if coverage == Coverage::Passed {
-            read.uses.calls.clear();
-        }
-        Ok(Some(read))
+        Ok(Some(Self { statement: Arc::new(statement), uses }))
     }
 
     /// A text of which only the server knows what it calls; that is shown of it.
@@ -202,7 +184,7 @@ mod tests {
         let by = By::Query { several: true };
         let read = |text: &[u8]| {
             let began = worked();
-            let read = WatchedText::read(text, dialect, by);
+            let read = WatchedText::read(text, dialect, by, true);
             (worked().saturating_sub(began), read)
         };
         let text = plain(SIZE);

@@ -70,7 +70,7 @@ mod tests {
             ("SELECT RELEASE_LOCK('a')", "", None),
             ("SELECT IS_USED_LOCK('a')", "", None),
         ] {
-            let text = WatchedText::read_calls(sql.as_bytes(), Dialect::of(flavour), by);
+            let text = WatchedText::read(sql.as_bytes(), Dialect::of(flavour), by, false);
             let text = text.ok().flatten().expect("it calls");
             let value = Some(value.as_bytes().to_vec()).filter(|value| !value.is_empty());
             let about = About::Run(Arc::new(text), vec![value]);

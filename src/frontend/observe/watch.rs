@@ -126,11 +126,7 @@ impl Watch {
         if let Some(at) = self.recent.iter().position(same) {
             return Ok(Some(Arc::clone(&self.recent[at].read)));
         }
-        let read = match self.purpose {
-            Purpose::Report(_) => WatchedText::read(text, dialect, by),
-            Purpose::Rows(_) => WatchedText::read_calls(text, dialect, by),
-        };
-        let read = read?.map(Arc::new);
+        let read = WatchedText::read(text, dialect, by, !self.keeps_rows())?.map(Arc::new);
         if let Some(read) = read.as_ref().filter(|_| text.len() <= SHORT) {
             let (text, read) = (text.into(), Arc::clone(read));
             self.recent.truncate(RECENT - 1);

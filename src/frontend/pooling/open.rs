@@ -53,13 +53,12 @@ pub(crate) async fn open_as(
                 secrets.accepted(user, source);
                 break opened;
             }
-            Err(NotOpened::Refused { code: DENIED, .. }) if others > 0 => {
+            Err(e @ NotOpened::Refused { code: DENIED, .. }) => {
                 secrets.refused(user, source);
+                if others == 0 {
+                    return Err(e.to_string());
+                }
                 others -= 1;
-            }
-            Err(NotOpened::Refused { code: DENIED, packet }) => {
-                secrets.refused(user, source);
-                return Err(NotOpened::Refused { code: DENIED, packet }.to_string());
             }
             Err(e) => {
                 secrets.untried(user, source);
