@@ -10,13 +10,14 @@ use std::sync::Arc;
 use super::layers::answer_client;
 use super::like::shape;
 use super::relayed::{
-    Authenticated, LoginClient, LoginStanding, account, greeting_for, hear_login, judged_by_server,
-    owner, turn_away, turned_away,
+    Authenticated, LoginClient, LoginStanding, greeting_for, hear_login, judged_by_server, owner,
+    turn_away, turned_away,
 };
 use crate::backend::admissions::{Admission, KnownGreeting};
 use crate::backend::learned::LearnedSecrets;
 use crate::backend::proven::Proven;
 use crate::clock;
+use crate::frontend::pooling::pooled_login::LoginAccount;
 use crate::frontend::shared::context::{Context, Shared};
 use crate::frontend::shared::leg_options::Hops;
 use crate::net::certificates::LegTls;
@@ -148,7 +149,7 @@ impl OwnGreeting {
             standing: LoginStanding::Known { values },
             opened: clock::now(),
             owner: owner(login.user, client.peer),
-            account: account(login, greeting.flavour, tls, context.engine.lease().proxy()),
+            account: LoginAccount::of(login, greeting.flavour, tls, context.engine.lease().proxy()),
             greeting,
             who: None,
             method: Method { plugin: login.plugin.to_vec(), nonce: self.nonce },

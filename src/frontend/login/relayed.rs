@@ -23,7 +23,6 @@ use crate::frontend::shared::leg_options::Hops;
 use crate::frontend::shared::registry::SessionNumber;
 use crate::frontend::shared::turned_away::TurnedAway;
 use crate::lock::codes;
-use crate::net::certificates::LegTls;
 use crate::net::leg::Leg;
 use crate::net::peer::Peer;
 use crate::observe::event::StatementUser;
@@ -36,7 +35,7 @@ use crate::protocol::reply::ErrorReply;
 use crate::protocol::session_track::{DefaultReports, OkPacket};
 use crate::seldom::Turn;
 use crate::servers::writer::Destination;
-use crate::types::{ConnectionId, Flavour, ProxyId};
+use crate::types::{ConnectionId, Flavour};
 
 /// A logged-in client with its server connection.
 #[derive(Debug)]
@@ -310,7 +309,7 @@ async fn authenticated(
         client: client.leg,
         peer,
         standing: LoginStanding::Asked { server, to, judged },
-        account: account(login, greeting.flavour, tls, incarnation),
+        account: LoginAccount::of(login, greeting.flavour, tls, incarnation),
         greeting,
         opened,
         capabilities: login.capabilities.without(Capabilities::HOPS).both(offered),
@@ -324,22 +323,6 @@ async fn authenticated(
 /// Keeps what the client has proved, if sessions share connections. Returns whether it is known now.
 fn learn(login: &Login<'_>, proven: &Proven, context: &Context) -> bool {
     context.shared.as_ref().is_some_and(|shared| shared.secrets.learn(login.user, proven))
-}
-
-/// What further connections for a session are opened with; `tag` is what its own carries.
-pub(super) fn account(
-    login: &Login<'_>,
-    flavour: Flavour,
-    tls: LegTls,
-    tag: Option<ProxyId>,
-) -> LoginAccount {
-    LoginAccount {
-        tag,
-        user: login.user_name(flavour),
-        tls,
-        collation: login.collation,
-        schema: Some(login.database).filter(|name| !name.is_empty()).map(Into::into),
-    }
 }
 
 /// The OK of a server that was asked to report, for a client that did not ask.

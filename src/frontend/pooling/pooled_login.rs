@@ -11,6 +11,7 @@ use crate::engine::shared::current_backend::CurrentBackend;
 use crate::frontend::shared::context::{Context, Shared};
 use crate::net::certificates::LegTls;
 use crate::protocol::capabilities::Capabilities;
+use crate::protocol::handshake::Login;
 use crate::protocol::user_name::UserName;
 use crate::sql::lexer::dialect::Dialect;
 use crate::types::{Flavour, ProxyId};
@@ -28,6 +29,24 @@ pub struct LoginAccount {
     pub collation: u8,
     /// The default schema.
     pub schema: Option<Box<[u8]>>,
+}
+
+impl LoginAccount {
+    /// Of a login over a leg that is encrypted so; `tag` is what the server's connection carries.
+    pub(crate) fn of(
+        login: &Login<'_>,
+        flavour: Flavour,
+        tls: LegTls,
+        tag: Option<ProxyId>,
+    ) -> Self {
+        Self {
+            tag,
+            user: login.user_name(flavour),
+            tls,
+            collation: login.collation,
+            schema: Some(login.database).filter(|name| !name.is_empty()).map(Into::into),
+        }
+    }
 }
 
 /// What a pooled session depends on beside its account.
