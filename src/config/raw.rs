@@ -127,7 +127,7 @@ pub struct Raw {
     /// Time limit for a connection to the server [default: 5s]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_CONNECT_TIMEOUT")]
     pub connect_timeout: Option<String>,
-    /// How long a connection to the server waits until one of several is known to take writes [default: 30s]
+    /// How long a connection to the server waits until one of several is known to take writes. A session that shares connections waits as long for the only one [default: 30s]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_WRITER_WAIT")]
     pub writer_wait: Option<String>,
     /// How long statements may wait for a planned switch of the primary [default: 10s]

@@ -150,7 +150,7 @@ fn rows_of_a_lost_lease_go_with_the_process(server: &Server) {
     end_after_a_lost_lease(server, |_| {});
 }
 
-/// They were on their way when the lease was lost.
+/// Renewals were on their way when the lease was lost.
 fn rows_go_with_the_process_though_late_renewals_arrive(server: &Server) {
     end_after_a_lost_lease(server, |renew| {
         let mut root = server.root();

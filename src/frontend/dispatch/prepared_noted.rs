@@ -1,5 +1,5 @@
-//! Statements without lock calls that are prepared, and looked at when they are executed. They are KILL in a session with
-//! shared connections, and COMMIT and the like and writes, which are fenced.
+//! Prepared statements without lock calls at whose executions the proxy looks: KILL in a session with shared connections, and
+//! COMMIT, its like and writes, which are fenced.
 
 use std::sync::Arc;
 

@@ -155,7 +155,7 @@ fn described<'a>(
         status,
         warnings: 0,
         delivery,
-        // The client may keep what the PREPARE told. What a cursor reads is another column.
+        // The client may keep what the PREPARE told. A cursor reads another column.
         metadata: cursor || !cx.capabilities().has(Capabilities::MARIADB_CACHE_METADATA),
         end: None,
     }

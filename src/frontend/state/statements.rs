@@ -17,7 +17,7 @@ const LATEST: u32 = u32::MAX;
 pub(crate) struct Statements {
     flavour: Flavour,
     /// By the server's statement id.
-    known: HashMap<u32, Known>,
+    known: HashMap<u32, KnownStatement>,
     /// Statements that have a name in SQL.
     pub named: NamedStatements,
     /// The one that was prepared last, if no other statement has been since.
@@ -26,7 +26,7 @@ pub(crate) struct Statements {
 
 /// A prepared statement.
 #[derive(Debug)]
-enum Known {
+enum KnownStatement {
     /// With lock calls.
     Calls(Box<LockStatement>),
     /// Without any.
@@ -53,16 +53,16 @@ impl Statements {
     /// A statement with calls, by its own id or as the latest.
     pub(crate) fn get(&self, id: u32) -> Option<&LockStatement> {
         match self.known.get(&self.meant(id))? {
-            Known::Calls(statement) => Some(statement),
-            Known::Noted(_) => None,
+            KnownStatement::Calls(statement) => Some(statement),
+            KnownStatement::Noted(_) => None,
         }
     }
 
     /// A statement with calls, by its own id or as the latest.
     pub(crate) fn get_mut(&mut self, id: u32) -> Option<&mut LockStatement> {
         match self.known.get_mut(&self.meant(id))? {
-            Known::Calls(statement) => Some(statement),
-            Known::Noted(_) => None,
+            KnownStatement::Calls(statement) => Some(statement),
+            KnownStatement::Noted(_) => None,
         }
     }
 
@@ -78,21 +78,21 @@ impl Statements {
 
     /// A statement was prepared.
     pub(crate) fn insert(&mut self, id: u32, statement: LockStatement) {
-        self.known.insert(id, Known::Calls(Box::new(statement)));
+        self.known.insert(id, KnownStatement::Calls(Box::new(statement)));
         self.latest = Some(id);
     }
 
     /// A statement without lock calls was prepared.
     pub(crate) fn note(&mut self, id: u32, noted: Noted) {
-        self.known.insert(id, Known::Noted(noted));
+        self.known.insert(id, KnownStatement::Noted(noted));
         self.latest = Some(id);
     }
 
     /// What a statement without lock calls is.
     pub(crate) fn noted(&self, id: u32) -> Option<&Noted> {
         match self.known.get(&self.meant(id))? {
-            Known::Calls(_) => None,
-            Known::Noted(noted) => Some(noted),
+            KnownStatement::Calls(_) => None,
+            KnownStatement::Noted(noted) => Some(noted),
         }
     }
 
@@ -109,9 +109,9 @@ impl Statements {
     /// Bytes that may still be taken of a session's `most`. The rest of what a session takes
     /// is bounded by itself: buffers, and a command that is being answered.
     pub(crate) fn room(&self, most: usize) -> usize {
-        let size = |known: &Known| match known {
-            Known::Calls(statement) => statement.size(),
-            Known::Noted(noted) => noted.size(),
+        let size = |known: &KnownStatement| match known {
+            KnownStatement::Calls(statement) => statement.size(),
+            KnownStatement::Noted(noted) => noted.size(),
         };
         most.saturating_sub(self.known.values().map(size).sum::<usize>() + self.named.size())
     }

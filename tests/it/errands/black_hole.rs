@@ -1,4 +1,4 @@
-//! Fifty sessions in each errand whose server is behind a network that drops their packets: no reset comes, and no end.
+//! Fifty sessions in each errand before a network that drops their packets: no reset comes, and no end.
 
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
@@ -112,7 +112,7 @@ fn sessions_in_a_black_hole_hear_that_the_proxy_stops(server: &Server) {
 /// Nobody ends them: the limits of questions do, and that of silence.
 fn sessions_in_a_black_hole_end_by_themselves(server: &Server) {
     let own = large(server);
-    // Their limits are up to a minute: all together.
+    // All together: some limits are of a minute.
     std::thread::scope(|scope| {
         for (errand, pooling) in all() {
             let own = &own;

@@ -96,7 +96,7 @@ impl BlackHole {
 
 impl Drop for BlackHole {
     fn drop(&mut self) {
-        // Their interfaces go with them.
+        // The interfaces go with them.
         for namespace in [self.there(), self.router()] {
             let _ = ip(&format!("netns del {namespace}"));
         }
