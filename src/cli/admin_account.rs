@@ -29,22 +29,17 @@ Print a line for the file in `admin_accounts`. It contains a verifier, not the p
 
 Exit status: 0 printed, 2 wrong usage";
 
-pub(super) fn run(account: AdminAccount) -> ExitCode {
+pub(super) fn run(account: AdminAccount) -> Result<(), ExitCode> {
     let AdminAccount { name, role, password_file } = account;
     let printed = match AdminRole::parse(&role) {
         None => Err(format!("--role {role:?} is neither viewer nor operator")),
         Some(role) => password(password_file).and_then(|password| line(&name, role, &password)),
     };
-    match printed {
-        Ok(line) => {
-            print_line(format_args!("{line}"));
-            ExitCode::SUCCESS
-        }
-        Err(problem) => {
-            eprintln!("lockstead: {problem}");
-            ExitCode::from(2)
-        }
-    }
+    print_line(printed.map_err(|problem| {
+        eprintln!("lockstead: {problem}");
+        ExitCode::from(2)
+    })?);
+    Ok(())
 }
 
 fn password(file: Option<PathBuf>) -> Result<String, String> {

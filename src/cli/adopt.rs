@@ -70,33 +70,17 @@ impl AdoptError {
     }
 }
 
-pub(super) fn run(Adopt { yes, above, settings }: Adopt) -> ExitCode {
-    let config = match settings.load() {
-        Ok(config) => config,
-        Err(e) => return usage(&e),
-    };
-    if let Err(e) = logs::start(&config) {
-        return usage(&e);
-    }
-    let runtime = match runtime() {
-        Ok(runtime) => runtime,
-        Err(e) => return failed(&e),
-    };
-    let config = match runtime.block_on(at_writer(&config)) {
-        Ok(config) => config,
-        Err(e) => return failed(&e),
-    };
-    let store = match config.store() {
-        Ok(store) => store,
-        Err(e) => return usage(&e),
-    };
-    match runtime.block_on(adopt(&config, store, above.unwrap_or_default(), yes)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(refusal) => {
-            eprintln!("lockstead: {refusal}");
-            ExitCode::from(refusal.code())
-        }
-    }
+pub(super) fn run(Adopt { yes, above, settings }: Adopt) -> Result<(), ExitCode> {
+    let config = settings.load().map_err(usage)?;
+    drop(logs::start(&config).map_err(usage)?);
+    let runtime = runtime().map_err(failed)?;
+    let config = runtime.block_on(at_writer(&config)).map_err(failed)?;
+    let store = config.store().map_err(usage)?;
+    let adopted = runtime.block_on(adopt(&config, store, above.unwrap_or_default(), yes));
+    adopted.map_err(|refusal| {
+        eprintln!("lockstead: {refusal}");
+        ExitCode::from(refusal.code())
+    })
 }
 
 async fn adopt(config: &Config, store: &StoreUrl, above: u64, yes: bool) -> Result<(), AdoptError> {

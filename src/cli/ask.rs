@@ -193,27 +193,17 @@ fn patience(command: &str) -> Duration {
     }
 }
 
-pub(super) fn run(ask: Ask) -> ExitCode {
+pub(super) fn run(ask: Ask) -> Result<(), ExitCode> {
     let (command, place) = ask.into_command();
     let json = place.json;
-    let socket = match place.socket() {
-        Ok(socket) => socket,
-        Err(problem) => return usage(&problem),
-    };
-    let runtime = match runtime() {
-        Ok(runtime) => runtime,
-        Err(e) => return failed(&e),
-    };
-    match runtime.block_on(ask_at(&socket, &command)) {
-        Ok(answer) => {
-            print(if json { answer.json() } else { answer.text() });
-            for note in &answer.notes {
-                eprintln!("({})", plain(note));
-            }
-            ExitCode::SUCCESS
-        }
-        Err(e) => told(&socket, e),
+    let socket = place.socket().map_err(usage)?;
+    let runtime = runtime().map_err(failed)?;
+    let answer = runtime.block_on(ask_at(&socket, &command)).map_err(|e| told(&socket, e))?;
+    print(if json { answer.json() } else { answer.text() });
+    for note in &answer.notes {
+        eprintln!("({})", plain(note));
     }
+    Ok(())
 }
 
 /// Why there is no answer.

@@ -40,21 +40,16 @@ const LENT: &str = "connection ids";
 const FENCED: &str = "fenced commit";
 const SAME: &str = "same server";
 
-pub(super) fn run(settings: SettingsArgs) -> ExitCode {
+pub(super) fn run(settings: SettingsArgs) -> Result<(), ExitCode> {
     let one = settings.cluster.clone();
     let warning = settings.warning();
-    let plan = match settings.plan().and_then(|plan| plan.only_cluster(one.as_deref())) {
-        Ok(plan) => plan,
-        Err(e) => return usage(&e),
-    };
+    let plan = settings.plan().and_then(|plan| plan.only_cluster(one.as_deref()));
+    let plan = plan.map_err(usage)?;
     print_line("configuration   ok");
     if let Some(warning) = warning {
         print_line(format_args!("warning: {warning}"));
     }
-    let runtime = match runtime() {
-        Ok(runtime) => runtime,
-        Err(e) => return failed(&e),
-    };
+    let runtime = runtime().map_err(failed)?;
     runtime.block_on(async {
         let mut findings = Findings { good: true };
         files::pages(plan.process(), &mut findings);
@@ -84,7 +79,7 @@ pub(super) fn run(settings: SettingsArgs) -> ExitCode {
                 Findings::warn(format_args!("{}. {}", remark.text, remark.advice));
             }
         }
-        if findings.good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        if findings.good { Ok(()) } else { Err(ExitCode::FAILURE) }
     })
 }
 

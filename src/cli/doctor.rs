@@ -60,7 +60,7 @@ const MAY_CALL: &str = "prepares statements, and has a string with the name of a
 const MAY_CALL_ADVICE: &str =
     "look at the prepared text; if it calls a lock function, do as for calls";
 
-pub(super) fn run(Doctor { account, json, settings }: Doctor) -> ExitCode {
+pub(super) fn run(Doctor { account, json, settings }: Doctor) -> Result<(), ExitCode> {
     let chosen = settings.cluster.clone();
     let plan = settings.plan().and_then(|plan| {
         let name = match plan.clusters.as_slice() {
@@ -69,35 +69,21 @@ pub(super) fn run(Doctor { account, json, settings }: Doctor) -> ExitCode {
         };
         Ok((plan.choose(chosen.as_deref())?, name))
     });
-    let (config, cluster) = match plan {
-        Ok((config, cluster)) => (Config { create_schema: false, ..config }, cluster),
-        Err(e) => return usage(&e),
-    };
-    let runtime = match runtime() {
-        Ok(runtime) => runtime,
-        Err(e) => return usage(&e),
-    };
-    let config = match runtime.block_on(at_writer(&config)) {
-        Ok(config) => config,
-        Err(e) => return blind(&e.to_string()),
-    };
-    let account = match parse(account.as_deref(), config.store.as_ref()) {
-        Ok(account) => account,
-        Err(problem) => return blind(&format!("--account {problem}")),
-    };
-    let report = match runtime.block_on(report_on(&config, cluster.as_deref(), &account)) {
-        Ok(report) => report,
-        Err(e) => return blind(&format!("cannot look at {}: {}", address(&account), told(&e))),
-    };
+    let (config, cluster) = plan.map_err(usage)?;
+    let config = Config { create_schema: false, ..config };
+    let runtime = runtime().map_err(usage)?;
+    let config = runtime.block_on(at_writer(&config)).map_err(|e| blind(&e.to_string()))?;
+    let account = parse(account.as_deref(), config.store.as_ref());
+    let account = account.map_err(|problem| blind(&format!("--account {problem}")))?;
+    let report = runtime.block_on(report_on(&config, cluster.as_deref(), &account));
+    let report = report
+        .map_err(|e| blind(&format!("cannot look at {}: {}", address(&account), told(&e))))?;
     if json {
-        match serde_json::to_string_pretty(&report) {
-            Ok(text) => print_line(safe(&text)),
-            Err(e) => return usage(&e),
-        }
+        print_line(safe(&serde_json::to_string_pretty(&report).map_err(usage)?));
     } else {
         print(&report);
     }
-    if report.problems == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if report.problems == 0 { Ok(()) } else { Err(ExitCode::FAILURE) }
 }
 
 fn parse(account: Option<&str>, store: Option<&StoreUrl>) -> Result<StoreUrl, String> {

@@ -22,14 +22,13 @@ pub(super) struct Man {
     out: Option<PathBuf>,
 }
 
-pub(super) fn completions(Completions { shell }: Completions, mut command: Command) -> ExitCode {
+pub(super) fn completions(Completions { shell }: Completions, mut command: Command) {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut command, "lockstead", &mut text);
     print(String::from_utf8_lossy(&text));
-    ExitCode::SUCCESS
 }
 
-pub(super) fn man(Man { out }: Man, command: Command) -> ExitCode {
+pub(super) fn man(Man { out }: Man, command: Command) -> Result<(), ExitCode> {
     let written = if let Some(folder) = out {
         clap_mangen::generate_to(command, folder)
     } else {
@@ -38,8 +37,5 @@ pub(super) fn man(Man { out }: Man, command: Command) -> ExitCode {
             print(String::from_utf8_lossy(&text));
         })
     };
-    match written {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(e) => failed(&e),
-    }
+    written.map_err(failed)
 }

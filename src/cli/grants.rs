@@ -66,21 +66,17 @@ enum GrantsError {
     Server(String),
 }
 
-pub(super) fn run(grants: Grants) -> ExitCode {
-    match print(grants) {
+pub(super) fn run(grants: Grants) -> Result<(), ExitCode> {
+    let (problem, code) = match print(grants) {
         Ok(sql) => {
             put(sql);
-            ExitCode::SUCCESS
+            return Ok(());
         }
-        Err(GrantsError::Usage(problem)) => {
-            eprintln!("lockstead: {problem}");
-            ExitCode::from(2)
-        }
-        Err(GrantsError::Server(problem)) => {
-            eprintln!("lockstead: {problem}");
-            ExitCode::FAILURE
-        }
-    }
+        Err(GrantsError::Usage(problem)) => (problem, ExitCode::from(2)),
+        Err(GrantsError::Server(problem)) => (problem, ExitCode::FAILURE),
+    };
+    eprintln!("lockstead: {problem}");
+    Err(code)
 }
 
 fn print(grants: Grants) -> Result<String, GrantsError> {

@@ -94,14 +94,14 @@ pub fn run() -> ExitCode {
             if e.kind() == ErrorKind::UnknownArgument
                 && let Err(gone) = refuse_flags(std::env::args())
             {
-                return process::usage(&gone);
+                return process::usage(gone);
             }
             let printed = e.print().and_then(|()| stdout().flush());
             let code = printed.map_or_else(|lost| print::give_up(&lost), |()| e.exit_code());
             return ExitCode::from(u8::try_from(code).unwrap_or(1));
         }
     };
-    match cli.command {
+    let ran = match cli.command {
         Subcommands::Serve(settings) => serve::run(settings),
         Subcommands::Check(settings) => check::run(settings),
         Subcommands::Doctor(arguments) => doctor::run(arguments),
@@ -112,11 +112,15 @@ pub fn run() -> ExitCode {
         Subcommands::Ask(ask) => ask::run(ask),
         Subcommands::Schema(command) => schema::run(command),
         Subcommands::Top(top) => top::run(top),
-        Subcommands::Completions(shell) => generated::completions(shell, Cli::command()),
+        Subcommands::Completions(shell) => {
+            generated::completions(shell, Cli::command());
+            Ok(())
+        }
         Subcommands::Man(out) => generated::man(out, Cli::command()),
         Subcommands::Version => {
             print_line(format_args!("lockstead {}", env!("CARGO_PKG_VERSION")));
-            ExitCode::SUCCESS
+            Ok(())
         }
-    }
+    };
+    ran.err().unwrap_or(ExitCode::SUCCESS)
 }

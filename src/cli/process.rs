@@ -5,12 +5,12 @@ use std::process::ExitCode;
 
 use super::terminal_text::lines;
 
-pub(super) fn usage(e: &impl Display) -> ExitCode {
+pub(super) fn usage(e: impl Display) -> ExitCode {
     eprintln!("lockstead: {}", lines(&e.to_string()));
     ExitCode::from(2)
 }
 
-pub(super) fn failed(e: &impl Display) -> ExitCode {
+pub(super) fn failed(e: impl Display) -> ExitCode {
     eprintln!("lockstead: {}", lines(&e.to_string()));
     ExitCode::FAILURE
 }

@@ -29,40 +29,24 @@ It reads the report in `state_dir`, which the running proxy writes every ten sec
 
 Exit status: 0 shown, 1 there is no report or it cannot be read, 2 wrong usage or configuration";
 
-pub(super) fn run(Arguments { json, settings }: Arguments) -> ExitCode {
-    let dir = match Plan::state_dir(
-        settings.config.as_deref(),
-        settings.raw,
-        settings.cluster.as_deref(),
-    ) {
-        Ok(dir) => dir,
-        Err(e) => return usage(&e),
-    };
-    let Some(dir) = dir else {
+pub(super) fn run(Arguments { json, settings }: Arguments) -> Result<(), ExitCode> {
+    let SettingsArgs { config, cluster, raw } = settings;
+    let dir = Plan::state_dir(config.as_deref(), raw, cluster.as_deref()).map_err(usage)?;
+    let dir = dir.ok_or_else(|| {
+        usage("`state_dir` gives no directory; use the one of the proxy that observes")
+    })?;
+    let Some(report) = read(&dir).map_err(failed)? else {
         eprintln!(
-            "lockstead: `state_dir` gives no directory; use the one of the proxy that observes"
+            "lockstead: there is no report in the state directory {}; is it the proxy's, and does \
+             the proxy observe?",
+            dir.display()
         );
-        return ExitCode::from(2);
-    };
-    let report = match read(&dir) {
-        Ok(Some(report)) => report,
-        Ok(None) => {
-            eprintln!(
-                "lockstead: there is no report in the state directory {}; is it the proxy's, and does \
-                 the proxy observe?",
-                dir.display()
-            );
-            return ExitCode::FAILURE;
-        }
-        Err(e) => return failed(&e),
+        return Err(ExitCode::FAILURE);
     };
     if json {
-        match serde_json::to_string_pretty(&report) {
-            Ok(text) => print_line(safe(&text)),
-            Err(e) => return failed(&e),
-        }
+        print_line(safe(&serde_json::to_string_pretty(&report).map_err(failed)?));
     } else {
         print(Tables(&report));
     }
-    ExitCode::SUCCESS
+    Ok(())
 }

@@ -49,49 +49,31 @@ pub(super) fn is_name(schema: &str) -> bool {
     !schema.is_empty() && schema.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-pub(super) fn run(command: Schema) -> ExitCode {
+pub(super) fn run(command: Schema) -> Result<(), ExitCode> {
     match command {
         Schema::Print { schema, flavour } => {
             if !is_name(&schema) {
-                eprintln!("lockstead: {NO_NAME}");
-                return ExitCode::from(2);
+                return Err(usage(NO_NAME));
             }
             for statement in statements(&schema, flavour.into()) {
                 print_line(format_args!("{statement};\n"));
             }
-            ExitCode::SUCCESS
+            Ok(())
         }
         Schema::Install(settings) => install(*settings),
     }
 }
 
-fn install(settings: SettingsArgs) -> ExitCode {
-    let config = match settings.load() {
-        Ok(config) => Config { create_schema: true, ..config },
-        Err(e) => return usage(&e),
+fn install(settings: SettingsArgs) -> Result<(), ExitCode> {
+    let config = Config { create_schema: true, ..settings.load().map_err(usage)? };
+    let runtime = runtime().map_err(failed)?;
+    let schema = config.store().map_err(usage)?.schema.clone();
+    let config = runtime.block_on(at_writer(&config)).map_err(failed)?;
+    let did = match runtime.block_on(inspect(&config)).map_err(failed)?.installed {
+        Installed::Nothing => "already there",
+        Installed::Upgraded => "upgraded",
+        Installed::Created => "created",
     };
-    let runtime = match runtime() {
-        Ok(runtime) => runtime,
-        Err(e) => return failed(&e),
-    };
-    let schema = match config.store() {
-        Ok(store) => store.schema.clone(),
-        Err(e) => return usage(&e),
-    };
-    let config = match runtime.block_on(at_writer(&config)) {
-        Ok(config) => config,
-        Err(e) => return failed(&e),
-    };
-    match runtime.block_on(inspect(&config)) {
-        Ok(readiness) => {
-            let did = match readiness.installed {
-                Installed::Nothing => "already there",
-                Installed::Upgraded => "upgraded",
-                Installed::Created => "created",
-            };
-            print_line(format_args!("lock schema `{schema}`: {did}"));
-            ExitCode::SUCCESS
-        }
-        Err(e) => failed(&e),
-    }
+    print_line(format_args!("lock schema `{schema}`: {did}"));
+    Ok(())
 }

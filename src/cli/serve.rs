@@ -21,34 +21,21 @@ pub(super) struct ServeArgs {
     test_shuffle: bool,
 }
 
-pub(super) fn run(arguments: ServeArgs) -> ExitCode {
+pub(super) fn run(arguments: ServeArgs) -> Result<(), ExitCode> {
     #[cfg(debug_assertions)]
     if arguments.test_shuffle {
         mutants::shuffle();
     }
     let settings = arguments.settings;
     let again = settings.clone();
-    let plan = match settings.plan() {
-        Ok(plan) => plan,
-        Err(e) => return usage(&e),
-    };
-    let filter = match logs::start(plan.process()) {
-        Ok(filter) => filter,
-        Err(e) => return usage(&e),
-    };
+    let plan = settings.plan().map_err(usage)?;
+    let filter = logs::start(plan.process()).map_err(usage)?;
     panics::log_all();
     if let Some(warning) = again.warning() {
         tracing::warn!("{warning}");
     }
     let source = ConfigSource { read: Box::new(move || again.clone().plan()), filter };
-    let runtime = match runtime() {
-        Ok(runtime) => runtime,
-        Err(e) => return failed(&e),
-    };
+    let runtime = runtime().map_err(failed)?;
     let served = runtime.block_on(App::serve(plan, source));
-    match served {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(e) if e.is_of_settings() => usage(&e),
-        Err(e) => failed(&e),
-    }
+    served.map_err(|e| if e.is_of_settings() { usage(e) } else { failed(e) })
 }

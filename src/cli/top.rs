@@ -45,26 +45,15 @@ q ends it. It queries the proxy on this machine. Run it as root or as the user t
 Exit status: 0 ended, 1 the proxy refused, or failed, 2 wrong usage, or no proxy answers
 in time. If the picture is not current, the first line says how old it is.";
 
-pub(super) fn run(Top { every, place }: Top) -> ExitCode {
-    let socket = match place.socket() {
-        Ok(socket) => socket,
-        Err(problem) => return usage(&problem),
-    };
+pub(super) fn run(Top { every, place }: Top) -> Result<(), ExitCode> {
+    let socket = place.socket().map_err(usage)?;
     if !stdout().is_terminal() {
-        eprintln!("lockstead: top needs a terminal; `lockstead locks --json` is for scripts");
-        return ExitCode::from(2);
+        return Err(usage("top needs a terminal; `lockstead locks --json` is for scripts"));
     }
     // The first answer comes in front of the screen: what goes wrong is said on the old one.
     let looker = Looker::start(socket.clone(), Duration::from_secs(every));
-    let first = match looker.recv() {
-        Ok(Ok(text)) => text,
-        Ok(Err(e)) => return ask::told(&socket, e),
-        Err(e) => return failed(&e),
-    };
-    match watch(first, &looker, Duration::from_secs(every)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(e) => failed(&e),
-    }
+    let first = looker.recv().map_err(failed)?.map_err(|e| ask::told(&socket, e))?;
+    watch(first, &looker, Duration::from_secs(every)).map_err(failed)
 }
 
 /// The terminal as it was, whatever happens.
