@@ -19,12 +19,7 @@ impl Control {
             ("state", ColumnKind::Text),
             ("replica_sessions", ColumnKind::Number),
         ];
-        AdminTable {
-            columns: COLUMNS,
-            cut: false,
-            old: None,
-            rows: self.clusters.iter().flat_map(ClusterView::servers).collect(),
-        }
+        AdminTable::of(COLUMNS, self.clusters.iter().flat_map(ClusterView::servers).collect())
     }
 }
 

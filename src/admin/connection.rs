@@ -125,10 +125,7 @@ impl Connection {
                 self.put(&table, out);
             }
             Ok(AdminReply::Notes) => {
-                self.put(
-                    &AdminTable { columns: NOTES, cut: false, old: None, rows: told(&notes) },
-                    out,
-                );
+                self.put(&AdminTable::of(NOTES, told(&notes)), out);
                 self.notes = notes;
             }
             Ok(AdminReply::Values(values)) => {

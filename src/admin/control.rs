@@ -107,7 +107,7 @@ impl Control {
         let row = |change: SettingChange| vec![Cell::Text(change.what), Cell::Text(change.result)];
         let columns = &[("what", ColumnKind::Text), ("result", ColumnKind::Text)];
         let rows = changes.into_iter().map(row).collect();
-        AdminReply::Did(Some(AdminTable { columns, cut: false, old: None, rows }), all.join("; "))
+        AdminReply::Did(Some(AdminTable::of(columns, rows)), all.join("; "))
     }
 }
 

@@ -35,6 +35,6 @@ impl Control {
                 }));
             }
         }
-        AdminTable { columns: COLUMNS, cut: false, old: None, rows }
+        AdminTable::of(COLUMNS, rows)
     }
 }

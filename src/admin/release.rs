@@ -82,10 +82,7 @@ impl Control {
             ("result", ColumnKind::Text),
             ("seconds", ColumnKind::Fraction),
         ];
-        Ok(AdminReply::Did(
-            Some(AdminTable { columns, cut: false, old: None, rows: vec![row] }),
-            told,
-        ))
+        Ok(AdminReply::Did(Some(AdminTable::of(columns, vec![row])), told))
     }
 }
 

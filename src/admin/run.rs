@@ -47,9 +47,7 @@ impl Control {
             AdminCommand::Client(ClientQuery::Set) => return Ok(AdminReply::Done),
             AdminCommand::Client(ClientQuery::Empty) => return Err(empty()),
             AdminCommand::Client(ClientQuery::Warnings) => return Ok(AdminReply::Notes),
-            AdminCommand::Client(ClientQuery::Errors) => {
-                AdminTable { columns: NOTES, cut: false, old: None, rows: Vec::new() }
-            }
+            AdminCommand::Client(ClientQuery::Errors) => AdminTable::of(NOTES, Vec::new()),
             AdminCommand::Client(ClientQuery::Select(list)) => {
                 let value = |(what, name): (String, String)| {
                     Ok((name, client_queries::value(&what, caller.who, caller.notes.len())?))
@@ -72,5 +70,5 @@ fn help() -> AdminTable {
         vec![Cell::Text((*command).to_owned()), Cell::Text((*what).to_owned())]
     };
     let columns = &[("command", ColumnKind::Text), ("what", ColumnKind::Text)];
-    AdminTable { columns, cut: false, old: None, rows: HELP.iter().map(row).collect() }
+    AdminTable::of(columns, HELP.iter().map(row).collect())
 }

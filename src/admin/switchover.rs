@@ -44,7 +44,7 @@ impl Control {
     /// What is held, in each cluster.
     pub(super) fn switchovers(&self) -> AdminTable {
         let rows = self.clusters.iter().map(|cluster| self.switchover_of(cluster)).collect();
-        AdminTable { columns: COLUMNS, cut: false, old: None, rows }
+        AdminTable::of(COLUMNS, rows)
     }
 
     fn switchover_of(&self, cluster: &ClusterView) -> Vec<Cell> {
@@ -94,7 +94,7 @@ impl Control {
         match told.await {
             Ok(Ok(took)) => {
                 let rows = vec![self.switchover_of(cluster)];
-                let table = AdminTable { columns: COLUMNS, cut: false, old: None, rows };
+                let table = AdminTable::of(COLUMNS, rows);
                 let said = format!("ready after {took:.2?}{}", in_cluster(cluster));
                 Ok(AdminReply::Did(Some(table), said))
             }

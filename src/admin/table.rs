@@ -45,6 +45,11 @@ pub struct AdminTable {
 }
 
 impl AdminTable {
+    /// All rows, as they are now.
+    pub(super) fn of(columns: &'static [(&'static str, ColumnKind)], rows: Vec<Vec<Cell>>) -> Self {
+        Self { columns, cut: false, old: None, rows }
+    }
+
     /// Warnings that belong to the rows.
     pub fn notes(&self) -> Vec<String> {
         let cut =

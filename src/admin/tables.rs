@@ -86,7 +86,7 @@ impl Control {
                 }));
             }
         }
-        AdminTable { columns: COLUMNS, cut: false, old: None, rows }
+        AdminTable::of(COLUMNS, rows)
     }
 
     /// Whether this proxy may grant locks, and for how long its own are certain.
@@ -139,12 +139,7 @@ impl Control {
                 Cell::text(problem),
             ])
         };
-        AdminTable {
-            columns: COLUMNS,
-            cut: false,
-            old: None,
-            rows: self.clusters.iter().filter_map(row).collect(),
-        }
+        AdminTable::of(COLUMNS, self.clusters.iter().filter_map(row).collect())
     }
 
     /// Whether load balancers should send no more clients.
@@ -166,12 +161,7 @@ impl Control {
             };
             cluster.in_force.config().shown.iter().cloned().map(row).collect::<Vec<_>>()
         };
-        AdminTable {
-            columns: COLUMNS,
-            cut: false,
-            old: None,
-            rows: self.clusters.iter().flat_map(of).collect(),
-        }
+        AdminTable::of(COLUMNS, self.clusters.iter().flat_map(of).collect())
     }
 
     /// All metrics, as Prometheus reads them.
@@ -183,12 +173,7 @@ impl Control {
             Some(vec![Cell::Text(series.to_owned()), Cell::Text(value.to_owned())])
         };
         let rows = text.lines().filter(|line| !line.starts_with('#')).filter_map(row).collect();
-        AdminTable {
-            columns: &[("series", ColumnKind::Text), ("value", ColumnKind::Text)],
-            cut: false,
-            old: None,
-            rows,
-        }
+        AdminTable::of(&[("series", ColumnKind::Text), ("value", ColumnKind::Text)], rows)
     }
 }
 

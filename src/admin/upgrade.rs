@@ -15,10 +15,7 @@ impl Control {
             process.map_err(|e| failed(format!("no upgrade, nothing was changed: {e}")))?;
         let columns = &[("process", ColumnKind::Number)];
         let rows = vec![vec![Cell::Number(u64::from(process))]];
-        Ok(AdminReply::Did(
-            Some(AdminTable { columns, cut: false, old: None, rows }),
-            format!("process {process}"),
-        ))
+        Ok(AdminReply::Did(Some(AdminTable::of(columns, rows)), format!("process {process}")))
     }
 
     /// Reads the settings again. Starts a new process if a changed setting needs a start, or if the
