@@ -326,11 +326,6 @@ impl Backend {
         self.capabilities
     }
 
-    /// When it was asked for, on the boot clock.
-    pub fn opened(&self) -> Duration {
-        self.opened
-    }
-
     /// Since when the server is known to be the one with the lock tables, on the boot clock.
     pub fn known_since(&self) -> Duration {
         self.known_since

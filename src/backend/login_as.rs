@@ -70,8 +70,6 @@ pub struct OpenedAs {
     pub to: Destination,
     /// What is spoken on it.
     pub capabilities: Capabilities,
-    /// How it is to be compressed from here on: bits of the algorithms that were agreed upon.
-    pub compression: Capabilities,
     /// The payload of the server's OK.
     pub ok: Vec<u8>,
 }
@@ -145,14 +143,12 @@ async fn open(greeted: Greeted, wanted: &OpenAs<'_>) -> Result<OpenedAs, NotOpen
     }
     let mut answering = Answering { leg, next, plugin, nonce: greeting.nonce.clone(), wanted };
     let ok = answering.run(packet).await?;
-    let hops = asked.both(Capabilities::HOPS).without(Capabilities::SSL);
     Ok(OpenedAs {
         leg: answering.leg,
         greeting,
         opened,
         to,
         capabilities: asked.without(Capabilities::HOPS).both(offered),
-        compression: hops,
         ok,
     })
 }

@@ -1,7 +1,6 @@
 //! Sockets: their options, and reads and writes that take what is there.
 
 use std::io::{self, IoSlice};
-use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -132,14 +131,6 @@ impl Socket {
     pub fn shut_write(&self) {
         // A socket that is gone needs no end.
         let _ = SockRef::from(self).shutdown(std::net::Shutdown::Write);
-    }
-
-    /// The peer's address, if it is over a network.
-    pub fn peer(&self) -> Option<SocketAddr> {
-        match self {
-            Self::Tcp(stream) => stream.peer_addr().ok(),
-            Self::Unix(_) => None,
-        }
     }
 
     /// Whether the peer has said nothing more, and not hung up.

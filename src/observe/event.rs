@@ -46,19 +46,6 @@ pub enum Outcome {
     Untold,
 }
 
-impl Outcome {
-    /// The label in metrics.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::One => "one",
-            Self::Zero => "zero",
-            Self::Null => "null",
-            Self::Error => "error",
-            Self::Untold => "untold",
-        }
-    }
-}
-
 /// A call that was made.
 #[derive(Debug, Clone)]
 pub struct Made {

@@ -65,11 +65,6 @@ impl StatefulNames {
         Self { stateful, unlisted, accounts, names }
     }
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.stateful.is_empty()
-    }
-
     /// Whether a text names one, anywhere.
     pub fn are_named_in(&self, text: &[u8]) -> bool {
         !self.stateful.is_empty() && words(text).any(|word| self.stateful.contains(&word))
@@ -175,7 +170,7 @@ mod tests {
             assert!(!names.are_named_in(text.as_bytes()), "{text}");
         }
         let quiet = StatefulNames::of(&programs[4..], Dialect::MYSQL);
-        assert!(quiet.is_empty() && !quiet.are_named_in(b"SELECT quiet()"));
+        assert!(quiet.stateful.is_empty() && !quiet.are_named_in(b"SELECT quiet()"));
     }
 
     #[test]
