@@ -48,7 +48,7 @@ pub(super) fn read(raw: &Raw) -> Result<Option<Http>, WrongValue> {
     let local = address.ip().to_canonical().is_loopback();
     let safe = local || (token.is_some() && tls.is_some());
     let words = [("auto", None), ("on", Some(true)), ("off", Some(false))];
-    let page = choice(raw.http_page.as_deref(), &words).map_err(|e| ("http_page", e))?;
+    let page = choice("http_page", raw.http_page.as_deref(), &words)?;
     if page == Some(true) && !safe {
         let problem = format!(
             "is on, and {address} can be reached from other machines: set http_token_file, \

@@ -1,5 +1,6 @@
 //! Settings that have a least and a most: times and numbers.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use rustix::process::{Resource, getrlimit};
@@ -42,37 +43,28 @@ pub(super) struct Limits {
 
 /// Reads them; or the key of one that is outside, and the bounds.
 pub(super) fn read(raw: &Raw) -> Result<Limits, WrongValue> {
+    let clients = raw.max_connections.unwrap_or(0);
+    let locks = raw.max_session_locks.unwrap_or(10_000);
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let (connect, login) = (raw.connect_timeout.as_deref(), raw.login_timeout.as_deref());
-    let writer = raw.writer_wait.as_deref();
     let (collect, drain) = (raw.collect_after.as_deref(), raw.drain_timeout.as_deref());
     Ok(Limits {
-        lease: time("lease", raw.lease.as_deref().unwrap_or("30s"), MIN_TTL, HOUR)?,
-        collect_after: time("collect_after", collect.unwrap_or("10m"), SECOND, 24 * HOUR)?,
-        connect_timeout: time("connect_timeout", connect.unwrap_or("5s"), BLINK, HOUR)?,
-        writer_wait: time("writer_wait", writer.unwrap_or("30s"), Duration::ZERO, HOUR)?,
-        switchover_hold: hold(raw.switchover_hold.as_deref().unwrap_or("10s"))?,
-        login_timeout: time("login_timeout", login.unwrap_or("10s"), BLINK, HOUR)?,
-        drain_timeout: time("drain_timeout", drain.unwrap_or("30s"), Duration::ZERO, MONTH)?,
-        workers: match number("workers", raw.workers.unwrap_or(0), 0, 256)? {
+        lease: time("lease", raw.lease.as_deref(), "30s", MIN_TTL..=HOUR)?,
+        collect_after: time("collect_after", collect, "10m", SECOND..=24 * HOUR)?,
+        connect_timeout: time("connect_timeout", connect, "5s", BLINK..=HOUR)?,
+        writer_wait: time("writer_wait", raw.writer_wait.as_deref(), "30s", Duration::ZERO..=HOUR)?,
+        switchover_hold: hold(raw.switchover_hold.as_deref())?,
+        login_timeout: time("login_timeout", login, "10s", BLINK..=HOUR)?,
+        drain_timeout: time("drain_timeout", drain, "30s", Duration::ZERO..=MONTH)?,
+        workers: match number("workers", raw.workers.unwrap_or(0), 0..=256)? {
             0 => cores(),
             given => given,
         },
-        max_connections: match number(
-            "max_connections",
-            raw.max_connections.unwrap_or(0),
-            0,
-            1_000_000,
-        )? {
+        max_connections: match number("max_connections", clients, 0..=1_000_000)? {
             0 => default_connections(),
             given => given,
         },
-        max_session_locks: number(
-            "max_session_locks",
-            raw.max_session_locks.unwrap_or(10_000),
-            1,
-            1_000_000,
-        )?,
+        max_session_locks: number("max_session_locks", locks, 1..=1_000_000)?,
         history: history(raw)?,
     })
 }
@@ -94,8 +86,8 @@ pub fn files_for(connections: usize) -> u64 {
 
 /// The holds that are remembered, and those that are written: they wait in memory.
 fn history(raw: &Raw) -> Result<HistoryLimits, WrongValue> {
-    let holds = number("history", raw.history.unwrap_or(4000), 0, 100_000)?;
-    let rows = number("history_rows", raw.history_rows.unwrap_or(0), 0, 1_000_000)?;
+    let holds = number("history", raw.history.unwrap_or(4000), 0..=100_000)?;
+    let rows = number("history_rows", raw.history_rows.unwrap_or(0), 0..=1_000_000)?;
     if rows > 0 && holds < 100 {
         return Err((
             "history_rows",
@@ -106,35 +98,36 @@ fn history(raw: &Raw) -> Result<HistoryLimits, WrongValue> {
 }
 
 /// How long statements may wait for a planned switch of the primary.
-pub(super) fn hold(text: &str) -> Result<Duration, WrongValue> {
-    time("switchover_hold", text, BLINK, Duration::from_mins(1))
+pub(super) fn hold(given: Option<&str>) -> Result<Duration, WrongValue> {
+    time("switchover_hold", given, "10s", BLINK..=Duration::from_mins(1))
 }
 
 pub(super) fn time(
     key: &'static str,
-    text: &str,
-    least: Duration,
-    most: Duration,
+    given: Option<&str>,
+    default: &str,
+    within: RangeInclusive<Duration>,
 ) -> Result<Duration, WrongValue> {
+    let text = given.unwrap_or(default);
     let value = humantime::parse_duration(text).map_err(|_| {
         (key, format!("{text:?} is no duration; give for example 30s, 500ms or 2m"))
     })?;
-    if value < least || value > most {
-        let [value, least, most] = [value, least, most].map(humantime::format_duration);
-        return Err((key, format!("{value} is outside {least} to {most}")));
+    if within.contains(&value) {
+        return Ok(value);
     }
-    Ok(value)
+    let (least, most) = within.into_inner();
+    let [value, least, most] = [value, least, most].map(humantime::format_duration);
+    Err((key, format!("{value} is outside {least} to {most}")))
 }
 
 pub(super) fn number(
     key: &'static str,
     value: usize,
-    least: usize,
-    most: usize,
+    within: RangeInclusive<usize>,
 ) -> Result<usize, WrongValue> {
-    if (least..=most).contains(&value) {
-        Ok(value)
-    } else {
-        Err((key, format!("{value} is outside {least} to {most}")))
+    if within.contains(&value) {
+        return Ok(value);
     }
+    let (least, most) = within.into_inner();
+    Err((key, format!("{value} is outside {least} to {most}")))
 }

@@ -28,7 +28,7 @@ pub use http::Http;
 pub use limits::{HistoryLimits, default_connections, files_for};
 pub use mode::Mode;
 pub use plan::{ClusterPlan, Plan};
-pub use pooling::{Pooling, PoolingMode};
+pub use pooling::Pooling;
 pub use raw::Raw;
 pub use retired::refuse_flags;
 pub use role::ListenerRole;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use ipnet::IpNet;
 
 use super::addresses::{HostPort, Listen};
+use super::error::WrongValue;
 
 /// Where clients connect by default.
 pub(super) const LISTEN: &str = "127.0.0.1:6033";
@@ -34,12 +35,16 @@ pub(super) fn parse_host_port(text: &str) -> Option<HostPort> {
     (!host.is_empty()).then(|| HostPort { host: host.to_owned(), port })
 }
 
-/// One of several words; the first is the default.
-pub(super) fn choice<T: Copy>(given: Option<&str>, words: &[(&str, T)]) -> Result<T, String> {
+/// The value that a key chooses by a word; the first one if the key is not given.
+pub(super) fn choice<T: Copy>(
+    key: &'static str,
+    given: Option<&str>,
+    words: &[(&str, T)],
+) -> Result<T, WrongValue> {
     let wanted = given.unwrap_or(words[0].0);
     words.iter().find(|(word, _)| *word == wanted).map(|(_, value)| *value).ok_or_else(|| {
         let all: Vec<_> = words.iter().map(|(word, _)| *word).collect();
-        format!("{wanted:?} is none of {}", all.join(", "))
+        (key, format!("{wanted:?} is none of {}", all.join(", ")))
     })
 }
 

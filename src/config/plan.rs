@@ -146,9 +146,7 @@ impl Plan {
         if !raw.cluster.is_empty() || !raw.listener.is_empty() {
             return Ok(Self::load(file, Raw::default())?.choose(cluster)?.state_dir);
         }
-        let listen = raw.listen.as_ref().and_then(|list| list.0.first());
-        let listen = listen.map_or(LISTEN, String::as_str);
-        Ok(state_dir(raw.state_dir.as_deref(), listen))
+        Ok(state_dir_of(&raw))
     }
 
     /// Only the administrators' socket, without validating the rest.
@@ -158,14 +156,16 @@ impl Plan {
         if !raw.cluster.is_empty() || !raw.listener.is_empty() {
             return Ok(Self::load(file, over)?.process().admin.socket.clone());
         }
-        let listen = raw.listen.as_ref().and_then(|list| list.0.first());
-        let dir = state_dir(raw.state_dir.as_deref(), listen.map_or(LISTEN, String::as_str));
-        admin::socket(raw.admin.as_deref(), dir.as_deref()).map_err(|problem| ConfigError::Value {
-            place: source.place("admin"),
-            key: "admin",
-            problem,
+        admin::socket(raw.admin.as_deref(), state_dir_of(&raw).as_deref()).map_err(|problem| {
+            ConfigError::Value { place: source.place("admin"), key: "admin", problem }
         })
     }
+}
+
+/// The state directory of a file without tables.
+fn state_dir_of(raw: &Raw) -> Option<PathBuf> {
+    let listen = raw.listen.as_ref().and_then(|list| list.0.first());
+    state_dir(raw.state_dir.as_deref(), listen.map_or(LISTEN, String::as_str))
 }
 
 enum PlanProblem {

@@ -9,20 +9,12 @@ use super::parse::choice;
 use super::raw::Raw;
 use crate::types::LearnPasswords;
 
-/// Which session has which connection to the server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PoolingMode {
-    /// Each has one of its own, from its login to its end.
-    Session,
-    /// A session has one while a statement or a transaction runs, and others have it in between.
-    Transaction,
-}
-
 /// How sessions share their connections to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pooling {
-    /// Whether they do.
-    pub mode: PoolingMode,
+    /// Whether they do: a session has one while a statement or a transaction runs, and others have it in between. If
+    /// not, each has one of its own, from its login to its end.
+    pub(super) shared: bool,
     /// Whether they do at any listener of the cluster.
     pub of_cluster: bool,
     /// Whether they do at all listeners of the cluster.
@@ -50,12 +42,10 @@ impl Pooling {
 
     /// Reads the settings, and the mode of locks, which depend on each other; [`Self::settle_mode`] comes first.
     pub(super) fn read(raw: &Raw) -> Result<(Self, Mode), WrongValue> {
-        let modes =
-            [("session", PoolingMode::Session), (Self::TRANSACTION, PoolingMode::Transaction)];
-        let mode = choice(raw.pooling.as_deref(), &modes).map_err(|e| ("pooling", e))?;
-        let shares = mode == PoolingMode::Transaction;
-        let locks = choice(raw.mode.as_deref(), &Mode::NAMES).map_err(|e| ("mode", e))?;
-        if shares && locks != Mode::Durable {
+        let words = [("session", false), (Self::TRANSACTION, true)];
+        let shared = choice("pooling", raw.pooling.as_deref(), &words)?;
+        let locks = choice("mode", raw.mode.as_deref(), &Mode::NAMES)?;
+        if shared && locks != Mode::Durable {
             let name = locks.name();
             return Err((
                 "pooling",
@@ -64,49 +54,40 @@ impl Pooling {
                 ),
             ));
         }
-        if shares && raw.backend_proxy_protocol == Some(true) {
+        if shared && raw.backend_proxy_protocol == Some(true) {
             return Err(("pooling", "\"transaction\" cannot be used with backend_proxy_protocol: a connection that several clients share has no client's address".to_owned()));
         }
-        if shares && raw.backend_compression.as_deref().is_some_and(|given| given != "off") {
+        if shared && raw.backend_compression.as_deref().is_some_and(|given| given != "off") {
             return Err((
                 "pooling",
                 "\"transaction\" cannot be used with backend_compression: give \"off\"".to_owned(),
             ));
         }
-        let learn = learn_passwords(raw).map_err(|e| ("learn_passwords", e))?;
-        let most = Duration::from_hours(1);
-        let or = |given: &'static str, text: &Option<String>| {
-            text.clone().unwrap_or_else(|| given.to_owned())
+        let learn = learn_passwords(raw)?;
+        let hour = Duration::from_hours(1);
+        let idle = Duration::from_millis(10)..=hour;
+        let read = Self {
+            shared,
+            of_cluster: shared,
+            of_all: shared,
+            size: number("pool_size", raw.pool_size.unwrap_or(64), 1..=100_000)?,
+            wait: time("pool_wait", raw.pool_wait.as_deref(), "5s", Duration::ZERO..=hour)?,
+            idle_keep: time("idle_keep", raw.idle_keep.as_deref(), "1s", idle)?,
+            learn,
+            login_check_ttl: time(
+                "login_check_ttl",
+                raw.login_check_ttl.as_deref(),
+                "10s",
+                Duration::ZERO..=hour,
+            )?,
+            lifetime: time(
+                "backend_lifetime",
+                raw.backend_lifetime.as_deref(),
+                "1h",
+                SECOND..=30 * DAY,
+            )?,
         };
-        Ok((
-            Self {
-                mode,
-                of_cluster: shares,
-                of_all: shares,
-                size: number("pool_size", raw.pool_size.unwrap_or(64), 1, 100_000)?,
-                wait: time("pool_wait", &or("5s", &raw.pool_wait), Duration::ZERO, most)?,
-                idle_keep: time(
-                    "idle_keep",
-                    &or("1s", &raw.idle_keep),
-                    Duration::from_millis(10),
-                    most,
-                )?,
-                learn,
-                login_check_ttl: time(
-                    "login_check_ttl",
-                    &or("10s", &raw.login_check_ttl),
-                    Duration::ZERO,
-                    most,
-                )?,
-                lifetime: time(
-                    "backend_lifetime",
-                    &or("1h", &raw.backend_lifetime),
-                    SECOND,
-                    30 * DAY,
-                )?,
-            },
-            locks,
-        ))
+        Ok((read, locks))
     }
 
     /// Gives the listeners of a cluster their mode of locks, which is the same for all, where none is given. The
@@ -122,16 +103,17 @@ impl Pooling {
 
     /// Whether sessions share their connections.
     pub fn is_shared(&self) -> bool {
-        self.mode == PoolingMode::Transaction
+        self.shared
     }
 }
 
-fn learn_passwords(raw: &Raw) -> Result<LearnPasswords, String> {
+fn learn_passwords(raw: &Raw) -> Result<LearnPasswords, WrongValue> {
+    let key = "learn_passwords";
     let given = raw.learn_passwords.as_deref();
     if given == Some("hash") {
-        return Err("\"hash\" is gone: give \"clear\", whose passwords open connections after a restart of the server too, or \"off\"".to_owned());
+        return Err((key, "\"hash\" is gone: give \"clear\", whose passwords open connections after a restart of the server too, or \"off\"".to_owned()));
     }
-    choice(given, &[("clear", LearnPasswords::Clear), ("off", LearnPasswords::Off)])
+    choice(key, given, &[("clear", LearnPasswords::Clear), ("off", LearnPasswords::Off)])
 }
 
 #[cfg(test)]

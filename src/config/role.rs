@@ -25,7 +25,7 @@ pub(super) fn read(
     mode: Mode,
     pooling: &Pooling,
 ) -> Result<ListenerRole, WrongValue> {
-    let role = choice(given, &NAMES).map_err(|problem| ("role", problem))?;
+    let role = choice("role", given, &NAMES)?;
     if role == ListenerRole::Writer {
         return Ok(role);
     }

@@ -147,7 +147,7 @@ impl StoreTls {
 pub(super) fn store(raw: &Raw) -> Result<StoreTls, WrongValue> {
     let ca = raw.backend_tls_ca.as_ref().filter(|file| !file.is_empty()).map(PathBuf::from);
     let words = [("off", 0), ("required", 1), ("verify-ca", 2), ("verify-identity", 3)];
-    match (choice(raw.store_tls.as_deref(), &words).map_err(|e| ("store_tls", e))?, ca) {
+    match (choice("store_tls", raw.store_tls.as_deref(), &words)?, ca) {
         (0, _) => Ok(StoreTls::Off),
         (1, _) => Ok(StoreTls::Required),
         (2, Some(ca)) => Ok(StoreTls::VerifyCa(ca)),
@@ -163,17 +163,15 @@ fn no_ca() -> WrongValue {
 /// Reads both.
 pub(super) fn read(raw: &Raw) -> Result<(ClientTls, BackendTls), WrongValue> {
     let offers = [("prefer", Offer::Prefer), ("require", Offer::Require), ("off", Offer::Off)];
-    let offer = choice(raw.tls.as_deref(), &offers).map_err(|e| ("tls", e))?;
+    let offer = choice("tls", raw.tls.as_deref(), &offers)?;
     let versions = [("1.2", false), ("1.3", true)];
-    let only_13 =
-        choice(raw.tls_min_version.as_deref(), &versions).map_err(|e| ("tls_min_version", e))?;
+    let only_13 = choice("tls_min_version", raw.tls_min_version.as_deref(), &versions)?;
     let asking = [
         ("off", ClientCertificate::Off),
         ("request", ClientCertificate::Request),
         ("require", ClientCertificate::Require),
     ];
-    let asked =
-        choice(raw.tls_client_cert.as_deref(), &asking).map_err(|e| ("tls_client_cert", e))?;
+    let asked = choice("tls_client_cert", raw.tls_client_cert.as_deref(), &asking)?;
     let modes = [
         ("match", BackendMode::Match),
         ("required", BackendMode::Required),
@@ -181,7 +179,7 @@ pub(super) fn read(raw: &Raw) -> Result<(ClientTls, BackendTls), WrongValue> {
         ("verify-identity", BackendMode::VerifyIdentity),
         ("off", BackendMode::Off),
     ];
-    let mode = choice(raw.backend_tls.as_deref(), &modes).map_err(|e| ("backend_tls", e))?;
+    let mode = choice("backend_tls", raw.backend_tls.as_deref(), &modes)?;
     let given = |file: &Option<String>| file.clone().filter(|file| !file.is_empty());
     let client = ClientTls {
         offer,

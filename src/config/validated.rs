@@ -174,7 +174,7 @@ impl Config {
 
     /// Reads how long statements may wait for a planned switch.
     pub fn hold(text: &str) -> Result<Duration, String> {
-        limits::hold(text).map_err(|(_, problem)| problem)
+        limits::hold(Some(text)).map_err(|(_, problem)| problem)
     }
 
     /// Where sessions of clients connect, if there is one server; the first of several.
@@ -200,17 +200,15 @@ impl Config {
         place: Option<&str>,
         source: &RawFile,
     ) -> Result<Self, ConfigError> {
-        let wrong = |key: &'static str, problem: String| ConfigError::Value {
-            place: source.place(key),
-            key,
-            problem,
+        let refused = |(key, problem): WrongValue| {
+            let place = source.place(key);
+            ConfigError::Value { place, key, problem }
         };
-        let refused = |(key, problem): WrongValue| wrong(key, problem);
-        let listen = listens(raw.listen.as_ref()).map_err(|e| wrong("listen", e))?;
+        let listen = listens(raw.listen.as_ref()).map_err(|e| refused(("listen", e)))?;
         let proxy_protocol = networks(&raw).map_err(refused)?;
         let (pooling, mode) = Pooling::read(&raw).map_err(refused)?;
-        let unsupported = choose("unsupported", raw.unsupported.as_deref(), &UNSUPPORTED);
-        let unsupported = unsupported.map_err(refused)?;
+        let unsupported =
+            choice("unsupported", raw.unsupported.as_deref(), &UNSUPPORTED).map_err(refused)?;
         let mut store = store(&raw).map_err(refused)?;
         let servers = servers::read(raw.backend.as_deref(), store.as_mut()).map_err(refused)?;
         if store.is_none() && mode != Mode::Observe {
@@ -222,12 +220,13 @@ impl Config {
         let http = http::read(&raw).map_err(refused)?;
         let first = listen[0].to_string();
         let state_dir = directory(raw.state_dir.as_deref(), place.unwrap_or(&first), mode)
-            .map_err(|e| wrong("state_dir", e))?;
+            .map_err(|e| refused(("state_dir", e)))?;
         let shown = shown::shown(&raw, store.as_ref());
         let (tls, backend_tls) = tls::read(&raw).map_err(refused)?;
-        let admin = admin::read(&raw, state_dir.as_deref(), tls.offer != tls::Offer::Off);
-        let admin = admin.map_err(refused)?;
-        let backend_compression = backend_compression(&raw).map_err(refused)?;
+        let admin = admin::read(&raw, state_dir.as_deref(), tls.offer != tls::Offer::Off)
+            .map_err(refused)?;
+        let algorithm = raw.backend_compression.as_deref();
+        let algorithm = choice("backend_compression", algorithm, &ALGORITHMS).map_err(refused)?;
         Ok(Self {
             listen,
             proxy_protocol,
@@ -240,15 +239,18 @@ impl Config {
             mode,
             pooling,
             unsupported,
-            on_store_error: on_store_error(raw.on_store_error.as_deref()).map_err(refused)?,
+            on_store_error: choice("on_store_error", raw.on_store_error.as_deref(), &STORE_ERRORS)
+                .map_err(refused)?,
             http,
             metrics_locks: raw.metrics_locks.map(|list| list.0).unwrap_or_default(),
             history: limits.history,
             admin,
             lease: limits.lease,
-            on_failover: on_failover(raw.on_failover.as_deref()).map_err(refused)?,
+            on_failover: choice("on_failover", raw.on_failover.as_deref(), &FAILOVERS)
+                .map_err(refused)?,
             failover_candidates,
-            fenced_commit: fenced_commit(raw.fenced_commit.as_deref()).map_err(refused)?,
+            fenced_commit: choice("fenced_commit", raw.fenced_commit.as_deref(), &FENCES)
+                .map_err(refused)?,
             collect_after: limits.collect_after,
             state_dir,
             create_schema: raw.create_schema.unwrap_or(false),
@@ -264,9 +266,10 @@ impl Config {
             tls,
             backend_tls,
             compression: raw.compression.unwrap_or(true),
-            backend_compression,
+            backend_compression: algorithm,
             backend_proxy_protocol: raw.backend_proxy_protocol.unwrap_or(false),
-            log_format: log_format(raw.log_format.as_deref()).map_err(refused)?,
+            log_format: choice("log_format", raw.log_format.as_deref(), &FORMATS)
+                .map_err(refused)?,
             log_level: raw.log_level.unwrap_or_else(|| "info".to_owned()),
             shown,
         })
@@ -278,35 +281,6 @@ fn networks(raw: &Raw) -> Result<Vec<IpNet>, WrongValue> {
     let networks = raw.proxy_protocol.iter().flat_map(|list| &list.0);
     let networks: Result<_, _> = networks.map(|text| parse_network(text)).collect();
     networks.map_err(|e| ("proxy_protocol", e))
-}
-
-/// The value that a key chooses by a word; the first one if the key is not given.
-fn choose<T: Copy>(
-    key: &'static str,
-    given: Option<&str>,
-    words: &[(&str, T)],
-) -> Result<T, WrongValue> {
-    choice(given, words).map_err(|problem| (key, problem))
-}
-
-fn on_store_error(given: Option<&str>) -> Result<OnStoreError, WrongValue> {
-    choose("on_store_error", given, &STORE_ERRORS)
-}
-
-fn backend_compression(raw: &Raw) -> Result<Capabilities, WrongValue> {
-    choose("backend_compression", raw.backend_compression.as_deref(), &ALGORITHMS)
-}
-
-fn log_format(given: Option<&str>) -> Result<LogFormat, WrongValue> {
-    choose("log_format", given, &FORMATS)
-}
-
-fn fenced_commit(given: Option<&str>) -> Result<FencedCommit, WrongValue> {
-    choose("fenced_commit", given, &FENCES)
-}
-
-fn on_failover(given: Option<&str>) -> Result<OnFailover, WrongValue> {
-    choose("on_failover", given, &FAILOVERS)
 }
 
 fn directory(given: Option<&str>, place: &str, mode: Mode) -> Result<Option<PathBuf>, String> {
