@@ -280,7 +280,7 @@ async fn try_login(
     (config, guard): (&Config, &Guard),
     account: &Credentials,
 ) {
-    if reach.problem().is_some() || !guard.mode().demands() {
+    if reach.problem().is_some() || !guard.mode.demands() {
         return;
     }
     reach.log_in(config, guard, account).await;

@@ -25,16 +25,7 @@ use crate::types::{BackendId, Flavour, ProxyId};
 #[derive(Debug)]
 pub struct Backend {
     leg: Leg,
-    id: BackendId,
-    flavour: Flavour,
-    version: u32,
-    capabilities: Capabilities,
-    /// When it was asked for, on the boot clock.
-    opened: Duration,
-    /// Where it leads.
-    to: Destination,
-    /// Since when the server is known to be the one with the lock tables, on the boot clock.
-    known_since: Duration,
+    facts: BackendFacts,
     /// When the server last heard from it.
     used: Instant,
     tracker: Tracker,
@@ -64,14 +55,23 @@ struct PooledBackend {
 #[derive(Debug)]
 pub struct DetachedBackend {
     leg: DetachedLeg,
+    facts: BackendFacts,
+    pooled: Box<PooledBackend>,
+}
+
+/// What is known of a connection, on whatever thread it is.
+#[derive(Debug)]
+struct BackendFacts {
     id: BackendId,
     flavour: Flavour,
     version: u32,
     capabilities: Capabilities,
+    /// When it was asked for, on the boot clock.
     opened: Duration,
+    /// Where it leads.
     to: Destination,
+    /// Since when the server is known to be the one with the lock tables, on the boot clock.
     known_since: Duration,
-    pooled: Box<PooledBackend>,
 }
 
 impl DetachedBackend {
@@ -82,7 +82,7 @@ impl DetachedBackend {
 
     /// The server's own id of it.
     pub fn id(&self) -> BackendId {
-        self.id
+        self.facts.id
     }
 
     /// The incarnation of the proxy that it was tagged with.
@@ -102,12 +102,12 @@ impl DetachedBackend {
 
     /// When it was asked for, on the boot clock.
     pub fn opened(&self) -> Duration {
-        self.opened
+        self.facts.opened
     }
 
     /// Whether it leads to a server that is not the writer any more.
     pub fn is_left(&self) -> bool {
-        self.to.is_left()
+        self.facts.to.is_left()
     }
 
     /// Whether the server has said nothing on it, and not hung up.
@@ -117,18 +117,11 @@ impl DetachedBackend {
 
     /// Puts it on this thread's event loop, for a client that speaks `client`.
     pub fn attach(self, client: Capabilities) -> io::Result<Backend> {
-        let Self { leg, id, flavour, version, capabilities, opened, to, known_since, mut pooled } =
-            self;
-        pooled.cutter = Cutter::new(client, flavour);
+        let Self { leg, facts, mut pooled } = self;
+        pooled.cutter = Cutter::new(client, facts.flavour);
         Ok(Backend {
             leg: leg.attach()?,
-            id,
-            flavour,
-            version,
-            capabilities,
-            opened,
-            to,
-            known_since,
+            facts,
             used: Instant::now(),
             tracker: Tracker::new(client),
             renumber: None,
@@ -149,13 +142,15 @@ impl Backend {
         Self {
             renumber: leg.is_compressed().then(Renumber::default),
             leg,
-            id: greeting.connection,
-            flavour: greeting.flavour,
-            version: greeting.version_number(),
-            capabilities,
-            opened,
-            to,
-            known_since: opened,
+            facts: BackendFacts {
+                id: greeting.connection,
+                flavour: greeting.flavour,
+                version: greeting.version_number(),
+                capabilities,
+                opened,
+                to,
+                known_since: opened,
+            },
             used: Instant::now(),
             tracker: Tracker::new(capabilities),
             pooled: None,
@@ -173,7 +168,7 @@ impl Backend {
         tag: Option<ProxyId>,
         permit: Permit,
     ) -> Self {
-        let cutter = Cutter::new(client, self.flavour);
+        let cutter = Cutter::new(client, self.facts.flavour);
         let pooled = PooledBackend {
             key,
             tag,
@@ -188,26 +183,13 @@ impl Backend {
 
     /// Takes it off its thread's event loop, for the next session, which finds on it what this one has left.
     pub(crate) fn detach(self, left: Left) -> io::Result<DetachedBackend> {
-        let Self {
-            leg, id, flavour, version, capabilities, opened, to, known_since, pooled, ..
-        } = self;
+        let Self { leg, facts, pooled, .. } = self;
         let mut pooled = pooled.ok_or(io::ErrorKind::Unsupported)?;
         if !pooled.cutter.is_at_rest() {
             return Err(io::ErrorKind::InvalidData.into());
         }
         pooled.left = left;
-        let leg = leg.detach()?;
-        Ok(DetachedBackend {
-            leg,
-            id,
-            flavour,
-            version,
-            capabilities,
-            opened,
-            to,
-            known_since,
-            pooled,
-        })
+        Ok(DetachedBackend { leg: leg.detach()?, facts, pooled })
     }
 
     /// The incarnation of the proxy that it was tagged with, if several sessions may have it.
@@ -217,7 +199,7 @@ impl Backend {
 
     /// Where it leads.
     pub fn to(&self) -> &Destination {
-        &self.to
+        &self.facts.to
     }
 
     /// The server's start, if the connection has told it.
@@ -308,32 +290,32 @@ impl Backend {
 
     /// The server's own id of it.
     pub fn id(&self) -> BackendId {
-        self.id
+        self.facts.id
     }
 
     /// The server's family.
     pub fn flavour(&self) -> Flavour {
-        self.flavour
+        self.facts.flavour
     }
 
     /// The server's version, as a number.
     pub fn version(&self) -> u32 {
-        self.version
+        self.facts.version
     }
 
     /// What it speaks with the server.
     pub fn capabilities(&self) -> Capabilities {
-        self.capabilities
+        self.facts.capabilities
     }
 
     /// Since when the server is known to be the one with the lock tables, on the boot clock.
     pub fn known_since(&self) -> Duration {
-        self.known_since
+        self.facts.known_since
     }
 
     /// Notes that the server was the one with the lock tables at this moment.
     pub fn note_known(&mut self, at: Duration) {
-        self.known_since = at;
+        self.facts.known_since = at;
     }
 
     /// When the server last heard from it.

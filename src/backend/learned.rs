@@ -35,20 +35,20 @@ const RELUCTANCE: Duration = Duration::from_mins(10);
 pub struct LearnedSecrets {
     policy: LearnPasswords,
     own_key: Option<OwnKey>,
-    vault: Mutex<Vault>,
+    pub(super) vault: Mutex<Vault>,
     /// Taken before the vault where both are.
-    given: Mutex<GivenSecrets>,
+    pub(super) given: Mutex<GivenSecrets>,
     /// When a client left because it was asked for its password.
     reluctant: Mutex<HashMap<Vec<u8>, Instant>>,
-    unlocked: Unlocked,
+    pub(super) unlocked: Unlocked,
     /// Given passwords that have turned out to be wrong.
-    wrong: IntCounter,
+    pub(super) wrong: IntCounter,
     admissions: Admissions,
     reads: VerifierReads,
 }
 
 /// Blocks of memory that could not be locked.
-struct Unlocked {
+pub(super) struct Unlocked {
     counter: IntCounter,
     told: AtomicBool,
 }
@@ -216,23 +216,6 @@ impl LearnedSecrets {
         vault.get(user)?.clear().map(|password| Zeroizing::new(password.to_vec()))
     }
 
-    pub(super) fn vault(&self) -> &Mutex<Vault> {
-        &self.vault
-    }
-
-    pub(super) fn given(&self) -> &Mutex<GivenSecrets> {
-        &self.given
-    }
-
-    pub(super) fn count_wrong(&self) {
-        self.wrong.inc();
-    }
-
-    /// Memory could not be locked.
-    pub(super) fn note_unlocked(&self, error: &io::Error) {
-        self.unlocked.note(error);
-    }
-
     /// Whether connections can be opened for sessions of this user.
     pub fn opens_for(&self, user: &UserName) -> bool {
         user.certain().is_some_and(|user| self.knows(user))
@@ -249,7 +232,7 @@ impl LearnedSecrets {
 }
 
 impl Unlocked {
-    fn note(&self, error: &io::Error) {
+    pub(super) fn note(&self, error: &io::Error) {
         self.counter.inc();
         if !self.told.swap(true, Ordering::Relaxed) {
             tracing::warn!(

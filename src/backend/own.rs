@@ -51,9 +51,10 @@ impl Credentials {
 #[derive(Debug)]
 pub struct Guard {
     connector: Option<Connector>,
-    mode: BackendMode,
+    /// The mode that is demanded.
+    pub mode: BackendMode,
     /// An obstacle to these logins is an obstacle to every client.
-    of_everybody: bool,
+    pub(super) of_everybody: bool,
 }
 
 impl Guard {
@@ -80,16 +81,6 @@ impl Guard {
         let demanded = settings.mode.demands();
         let connector = demanded.then(|| Connector::load(settings, config.hosts()));
         Ok(Self { connector: connector.transpose()?, mode: settings.mode, of_everybody })
-    }
-
-    /// Whether an obstacle to these logins is an obstacle to every client.
-    pub fn is_of_everybody(&self) -> bool {
-        self.of_everybody
-    }
-
-    /// The mode that is demanded.
-    pub fn mode(&self) -> BackendMode {
-        self.mode
     }
 }
 

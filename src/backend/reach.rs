@@ -92,7 +92,7 @@ impl Reach {
     pub fn tried<T>(&self, result: &Result<T, Obstacle>, guard: &Guard) {
         match result {
             Ok(_) => self.open(),
-            Err(e) if e.is_lasting() && guard.is_of_everybody() => self.closed(&e.to_string()),
+            Err(e) if e.is_lasting() && guard.of_everybody => self.closed(&e.to_string()),
             Err(_) => {}
         }
     }

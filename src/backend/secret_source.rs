@@ -24,18 +24,18 @@ impl LearnedSecrets {
 
     /// Whether a login of this account can teach anything.
     pub fn concerns(&self, user: &[u8]) -> bool {
-        self.policy().learns() || self.given().lock().get(user).is_some()
+        self.policy().learns() || self.given.lock().get(user).is_some()
     }
 
     /// Has these accounts' passwords, in place of those that were given before. Returns what has changed.
     pub fn give(&self, users: &[GivenUser]) -> io::Result<Vec<(String, GivenChange)>> {
-        let mut given = self.given().lock();
-        let changes = given.put(users, &|e| self.note_unlocked(&e))?;
+        let mut given = self.given.lock();
+        let changes = given.put(users, &|e| self.unlocked.note(&e))?;
         if self.policy() != LearnPasswords::Clear {
             // A password was kept only because the configuration gave it.
             let gone = changes.iter().filter(|(_, change)| *change != GivenChange::New);
             for (name, _) in gone {
-                self.vault().lock().forget(name.as_bytes());
+                self.vault.lock().forget(name.as_bytes());
             }
         }
         if !changes.is_empty() {
@@ -46,8 +46,8 @@ impl LearnedSecrets {
 
     /// With what the next connection of the account is to be opened. `None`: nothing is known.
     pub fn source(&self, user: &[u8]) -> Option<SecretSource> {
-        let mut given = self.given().lock();
-        let mut vault = self.vault().lock();
+        let mut given = self.given.lock();
+        let mut vault = self.vault.lock();
         let proved = vault.used(user).filter(KnownSecrets::open).map(|known| known.number());
         if !given.may_be_tried(user) {
             return proved.map(SecretSource::Proved);
@@ -74,7 +74,7 @@ impl LearnedSecrets {
     ) -> Option<Vec<u8>> {
         match source {
             SecretSource::Proved(_) => self.proof_for(user, plugin, nonce),
-            SecretSource::Given(_) => self.given().lock().get(user)?.proof(plugin, nonce),
+            SecretSource::Given(_) => self.given.lock().get(user)?.proof(plugin, nonce),
         }
     }
 
@@ -82,25 +82,25 @@ impl LearnedSecrets {
     pub fn clear_from(&self, source: SecretSource, user: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
         match source {
             SecretSource::Proved(_) => self.clear_for(user),
-            SecretSource::Given(_) => self.given().lock().password(user),
+            SecretSource::Given(_) => self.given.lock().password(user),
         }
     }
 
     /// The server has let the proxy in with it.
     pub fn accepted(&self, user: &[u8], source: SecretSource) {
-        let given = self.given().lock();
+        let given = self.given.lock();
         if given.is(user, source)
             && let Some(password) = given.password(user)
         {
-            self.keep_given(&mut self.vault().lock(), user, &password);
+            self.keep_given(&mut self.vault.lock(), user, &password);
         }
     }
 
     /// The server takes it no longer, or perhaps not.
     pub fn refused(&self, user: &[u8], source: SecretSource) {
         self.admissions().clear();
-        let mut given = self.given().lock();
-        let mut vault = self.vault().lock();
+        let mut given = self.given.lock();
+        let mut vault = self.vault.lock();
         let wrong = match source {
             // A reload may have changed the given password.
             SecretSource::Given(_) if !given.is(user, source) => return,
@@ -126,11 +126,11 @@ impl LearnedSecrets {
     /// What a login, which the server has accepted, says of the password that is given. `true`: connections can be opened
     /// with that. `false`: none is given, or another one.
     pub(super) fn judge_given(&self, user: &[u8], proven: &Proven) -> bool {
-        let mut given = self.given().lock();
+        let mut given = self.given.lock();
         let right = given.matches_given(user, proven);
         match (right, given.password(user)) {
             (Some(true), Some(password)) => {
-                self.keep_given(&mut self.vault().lock(), user, &password);
+                self.keep_given(&mut self.vault.lock(), user, &password);
                 true
             }
             (Some(false), _) => {
@@ -149,7 +149,7 @@ impl LearnedSecrets {
         (nonce, answer): (&[u8], &[u8]),
         to: &[u8],
     ) -> Option<Vec<u8>> {
-        let given = self.given().lock();
+        let given = self.given.lock();
         let hash = given.get(user)?.recover(scheme, nonce, answer)?;
         scheme.answer(&hash, to)
     }
@@ -158,7 +158,7 @@ impl LearnedSecrets {
         if vault.get(user).is_some_and(|known| known.clear() == Some(password)) {
             return;
         }
-        let kept = vault.keep_password(user, password, &|e| self.note_unlocked(&e));
+        let kept = vault.keep_password(user, password, &|e| self.unlocked.note(&e));
         if let Err(e) = kept {
             tracing::debug!(error = %e, "a given password is not kept");
         }
@@ -167,7 +167,7 @@ impl LearnedSecrets {
     fn note_wrong(&self, given: &mut GivenSecrets, user: &[u8], why: &str) {
         let Wrong { news, unsaid } = given.is_wrong(user);
         if news {
-            self.count_wrong();
+            self.wrong.inc();
         }
         if unsaid {
             tracing::warn!(
@@ -181,7 +181,7 @@ impl LearnedSecrets {
 
     /// The server was not asked after all.
     pub fn untried(&self, user: &[u8], source: SecretSource) {
-        let mut given = self.given().lock();
+        let mut given = self.given.lock();
         if given.is(user, source) {
             given.is_unproven(user);
         }

@@ -1,6 +1,5 @@
 //! Reading what the server keeps of passwords, when a session cannot wait for the next turn.
 
-use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -14,6 +13,7 @@ const LIMIT: Duration = Duration::from_secs(2);
 const _: () = assert!(PAUSE.as_secs() < LIMIT.as_secs());
 
 /// Between those who want a read, and the one who reads.
+#[derive(Debug)]
 pub struct VerifierReads {
     wanted: Notify,
     /// Number of the last read that has begun; 0: nobody reads.
@@ -62,12 +62,6 @@ impl VerifierReads {
             () = sleep(every) => {}
             () = self.wanted.notified() => sleep_until(before + PAUSE).await,
         }
-    }
-}
-
-impl fmt::Debug for VerifierReads {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("VerifierReads")
     }
 }
 

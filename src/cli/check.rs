@@ -188,7 +188,7 @@ async fn logins(config: &Config, greeted: Greeted, findings: &mut Findings) {
         return leave(greeted).await;
     };
     let account = match &config.store {
-        Some(store) if config.mode != Mode::Observe && clients.mode() == own.mode() => {
+        Some(store) if config.mode != Mode::Observe && clients.mode == own.mode => {
             Credentials::of_store(store)
         }
         _ => Credentials::nobody(),
@@ -198,7 +198,7 @@ async fn logins(config: &Config, greeted: Greeted, findings: &mut Findings) {
         Ok(shown) => {
             Findings::fine(
                 LOGIN,
-                match clients.mode() {
+                match clients.mode {
                     BackendMode::VerifyIdentity => "ok: TLS, with the certificate of this host",
                     BackendMode::VerifyCa => "ok: TLS, with a certificate signed by backend_tls_ca",
                     BackendMode::Required => "ok: TLS, without checking the certificate",
