@@ -126,7 +126,7 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
             .then(|| StartError::Locked { url: format!("{store:?}"), problem: e.to_string() })
     };
     let mut installed = if config.create_schema {
-        conn.install(&store.schema).await.map_err(|e| {
+        conn.install().await.map_err(|e| {
             if let Some(locked) = locked(&e) {
                 return locked;
             }
@@ -136,9 +136,9 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
         Installed::Nothing
     };
     if config.create_schema && installed == Installed::Nothing {
-        installed = complete(&mut conn, &store.schema, &mut warnings).await;
+        installed = complete(&mut conn, &mut warnings).await;
     }
-    let meta = conn.read_meta(&store.schema).await.map_err(|e| match e {
+    let meta = conn.read_meta().await.map_err(|e| match e {
         StoreError::Refused { code: 1049 | 1146, message } => StartError::NoSchema {
             url: format!("{store:?}"),
             problem: format!(
@@ -157,10 +157,10 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
         return Err(refuse(problem));
     }
     if let Err(foreign) = meta.check(0) {
-        let found = judge_foreign(&mut conn, &store.schema, foreign, config.on_failover).await;
+        let found = judge_foreign(&mut conn, foreign, config.on_failover).await;
         warnings.push(found.map_err(fail)?);
     }
-    let tables = conn.check_tables(&store.schema).await;
+    let tables = conn.check_tables().await;
     tables.map_err(|e| locked(&e).unwrap_or_else(|| refuse(tables_advice(&e, &store.schema))))?;
     let rights = conn.rights().await.map_err(fail)?;
     let finds_tagged = conn.finds_tagged().await.map_err(fail)?;
@@ -172,7 +172,7 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
     };
     warnings.extend(said_of(ids));
     let connect_timeout = Duration::from_secs(settings.connect_timeout.max(2));
-    let others = copies(&mut conn, &store.schema).await.map_err(refuse)?;
+    let others = copies(&mut conn).await.map_err(refuse)?;
     conn.close().await;
     Ok(Readiness {
         installed,
@@ -191,12 +191,8 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
 }
 
 /// Adds what no lock depends on; a warning if that is refused.
-async fn complete(
-    conn: &mut StoreConnection,
-    schema: &str,
-    warnings: &mut Vec<String>,
-) -> Installed {
-    conn.complete(schema).await.unwrap_or_else(|e| {
+async fn complete(conn: &mut StoreConnection, warnings: &mut Vec<String>) -> Installed {
+    conn.complete().await.unwrap_or_else(|e| {
         warnings.push(format!("{NO_HISTORY}: {e}"));
         Installed::Nothing
     })
@@ -217,7 +213,7 @@ struct Copies {
 }
 
 /// An error, if the server's cluster cannot keep locks.
-async fn copies(conn: &mut StoreConnection, schema: &str) -> Result<Copies, String> {
+async fn copies(conn: &mut StoreConnection) -> Result<Copies, String> {
     // An account that may not see it has been told what it lacks.
     let Ok(seen) = conn.writability(ANSWER).await else { return Ok(Copies::default()) };
     if seen.membership == Membership::Alone {
@@ -226,7 +222,7 @@ async fn copies(conn: &mut StoreConnection, schema: &str) -> Result<Copies, Stri
     if let Some(why) = seen.refusal() {
         return Err(format!("the server {why}"));
     }
-    let odd = conn.odd_engines(schema).await.map_err(|e| e.to_string())?;
+    let odd = conn.odd_engines().await.map_err(|e| e.to_string())?;
     if !odd.is_empty() {
         return Err(format!(
             "the cluster does not keep these tables alike on all members: {}. ALTER TABLE ... ENGINE=InnoDB",
@@ -239,14 +235,13 @@ async fn copies(conn: &mut StoreConnection, schema: &str) -> Result<Copies, Stri
 /// The tables belong to another server. A warning if this one may be taken for the primary.
 async fn judge_foreign(
     conn: &mut StoreConnection,
-    schema: &str,
     foreign: Foreign,
     decision: OnFailover,
 ) -> Result<String, StoreError> {
     if decision == OnFailover::Adopt {
         return Err(foreign.into());
     }
-    match conn.unfit(schema).await? {
+    match conn.unfit().await? {
         Some(why) => Err(Foreign::Unfit { foreign: Box::new(foreign), why }.into()),
         None => Ok(format!(
             "{}. It seems to be the primary: a new epoch begins there, and nothing is granted for the longest lease",

@@ -86,11 +86,11 @@ pub(super) fn run(Adopt { yes, above, settings }: Adopt) -> Result<(), ExitCode>
 async fn adopt(config: &Config, store: &StoreUrl, above: u64, yes: bool) -> Result<(), AdoptError> {
     let schema = &store.schema;
     let mut conn = StoreConnection::open(store, config.connect_timeout).await?;
-    let mut from = epoch_basis(&mut conn, schema).await?;
+    let mut from = epoch_basis(&mut conn).await?;
     say(format_args!("lock schema     `{schema}` at {store:?}"))?;
     say(format_args!("belongs to      {}, epoch {}", from.meta.ident, from.meta.epoch))?;
     say(format_args!("this server     {}", from.meta.server))?;
-    check(&mut conn, schema, &from, above).await?;
+    check(&mut conn, &from, above).await?;
     let addresses: Vec<&str> = from.alive().map(|p| p.addr.as_str()).collect();
     say(format_args!(
         "proxies there   {} last seen alive: {}",
@@ -101,10 +101,10 @@ async fn adopt(config: &Config, store: &StoreUrl, above: u64, yes: bool) -> Resu
     say(format_args!("longest lease   {longest:?}"))?;
     if !yes {
         confirm()?;
-        from = epoch_basis(&mut conn, schema).await?;
-        check(&mut conn, schema, &from, above).await?;
+        from = epoch_basis(&mut conn).await?;
+        check(&mut conn, &from, above).await?;
     }
-    wait(&mut conn, schema, &from, Terms { ttl: longest }).await?;
+    wait(&mut conn, &from, Terms { ttl: longest }).await?;
     let epoch = from.next_epoch(above, conn.now().await?);
     let who = who();
     let opening = Opening { from: &from, epoch, who: &who };
@@ -129,8 +129,8 @@ fn say(line: Arguments<'_>) -> io::Result<()> {
     try_print(format_args!("{line}\n"))
 }
 
-async fn epoch_basis(conn: &mut StoreConnection, schema: &str) -> Result<EpochBasis, AdoptError> {
-    conn.standing(schema).await.map_err(|e| match e {
+async fn epoch_basis(conn: &mut StoreConnection) -> Result<EpochBasis, AdoptError> {
+    conn.standing().await.map_err(|e| match e {
         StoreError::Refused { code: 1049 | 1146, message } => AdoptError::Unfit(format!(
             "{message}. There is no lock schema to adopt here: run `lockstead schema install` for an empty one, if no proxy holds locks elsewhere"
         )),
@@ -140,7 +140,6 @@ async fn epoch_basis(conn: &mut StoreConnection, schema: &str) -> Result<EpochBa
 
 async fn check(
     conn: &mut StoreConnection,
-    schema: &str,
     from: &EpochBasis,
     above: u64,
 ) -> Result<(), AdoptError> {
@@ -152,7 +151,7 @@ async fn check(
         )));
     }
     unfit(from)?;
-    conn.check_tables(schema).await?;
+    conn.check_tables().await?;
     if conn.passes_read_only().await? {
         return Err(AdoptError::Unfit(PASSES_READ_ONLY.to_owned()));
     }
@@ -186,7 +185,6 @@ fn confirm() -> Result<(), AdoptError> {
 /// Waits, as an observer does, until no proxy can hold a lease any more, and keeps checking meanwhile.
 async fn wait(
     conn: &mut StoreConnection,
-    schema: &str,
     from: &EpochBasis,
     terms: Terms,
 ) -> Result<(), AdoptError> {
@@ -202,7 +200,7 @@ async fn wait(
         }
         // Ends a lease from its beginning, on this machine's boot clock.
         sleep(left.min(terms.heartbeat())).await;
-        let now = epoch_basis(conn, schema).await?;
+        let now = epoch_basis(conn).await?;
         unfit(&now)?;
         if now.alive().map(|p| (p.id, p.rvn)).ne(from.alive().map(|p| (p.id, p.rvn))) {
             return Err(AdoptError::Unfit(
@@ -226,8 +224,7 @@ async fn open(
     conn: &mut StoreConnection,
     opening: Opening<'_>,
 ) -> Result<bool, AdoptError> {
-    let schema = &store.schema;
-    match conn.open_epoch(schema, opening).await {
+    match conn.open_epoch(opening).await {
         Err(e) if e.is_unknown() => {
             let doubt = |e: StoreError| {
                 AdoptError::Unfit(format!(
@@ -236,7 +233,7 @@ async fn open(
             };
             let again = StoreConnection::open(store, config.connect_timeout).await;
             *conn = again.map_err(doubt)?;
-            conn.has_opened(schema, opening.epoch).await.map_err(doubt)
+            conn.has_opened(opening.epoch).await.map_err(doubt)
         }
         // The server rolls back all of it when the connection ends.
         result => Ok(result?),

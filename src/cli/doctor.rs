@@ -209,10 +209,9 @@ fn events(findings: &[Finding]) -> Vec<String> {
 /// What the store's own account sees of its server and its rights: like `lockstead check`, which
 /// needs no more than these rights.
 async fn store(config: &Config, url: &StoreUrl, facts: &mut Facts) -> Vec<Finding> {
-    let schema = &url.schema;
     if let Ok(mut conn) = StoreConnection::open(url, config.connect_timeout).await {
         facts.insert("store_server".to_owned(), conn.ident().to_owned());
-        if let Ok(odd) = conn.odd_engines(schema).await {
+        if let Ok(odd) = conn.odd_engines().await {
             facts.insert("odd_engines".to_owned(), odd.join(", "));
         }
         conn.close().await;

@@ -77,14 +77,14 @@ async fn inspect(config: &Config, store: &StoreUrl) -> Result<ServerSight, Store
     if !direct.is_empty() {
         let keys: Vec<Key> = direct.iter().map(|lock| lock.name.key.clone()).collect();
         // Where there are no lock tables yet, there are no rows.
-        if let Ok((named, own)) = conn.named_holders(&store.schema, &keys).await {
+        if let Ok((named, own)) = conn.named_holders(&keys).await {
             direct.retain(|UserLock { conn, name }| {
                 !own.contains(&conn.0) && !named.contains(&(*conn, name.key.clone()))
             });
         }
     }
     // A proxy that observes may have no lock tables yet.
-    let proxies = conn.overview_proxies(&store.schema, MOST).await.unwrap_or_default();
+    let proxies = conn.overview_proxies(MOST).await.unwrap_or_default();
     conn.close().await;
     Ok(ServerSight { unlisted, direct, proxies })
 }

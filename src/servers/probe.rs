@@ -95,7 +95,7 @@ impl Probe {
         }
         if let Some(seat) = &mut seat {
             // Only of one that takes writes: others may leave a question about a table without an answer.
-            seat.named = conn.reigning(&self.url.schema, ANSWER).await?;
+            seat.named = conn.reigning(ANSWER).await?;
         }
         Ok(ProbeAnswer::Said(ServerState::Writable { ident, seat, copies: seen.copies }))
     }

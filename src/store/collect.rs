@@ -22,11 +22,11 @@ impl StoreConnection {
     /// page.
     pub async fn collect(
         &mut self,
-        schema: &str,
         base: u64,
         from: Option<&[u8]>,
     ) -> Result<Option<Collected>, StoreError> {
-        let Some(to) = self.next_page(schema, from, PAGE).await? else {
+        let schema = self.schema();
+        let Some(to) = self.next_page(from, PAGE).await? else {
             return Ok(None);
         };
         let below = format!("tok<{base}");
@@ -40,13 +40,8 @@ impl StoreConnection {
     }
 
     /// Moves the base on, unless another proxy has. Batches on the old base do nothing from now.
-    pub async fn move_base(
-        &mut self,
-        schema: &str,
-        epoch: u64,
-        old: u64,
-        new: u64,
-    ) -> Result<bool, StoreError> {
+    pub async fn move_base(&mut self, epoch: u64, old: u64, new: u64) -> Result<bool, StoreError> {
+        let schema = self.schema();
         let ident = ident_expression(self.flavour());
         let new = mutants::or(Mutant::DeleteWithoutFloor, new, old);
         let sql = format!(
@@ -57,7 +52,8 @@ impl StoreConnection {
     }
 
     /// Has all later grants of new rows begin above `token`.
-    pub async fn raise_base(&mut self, schema: &str, token: u64) -> Result<(), StoreError> {
+    pub async fn raise_base(&mut self, token: u64) -> Result<(), StoreError> {
+        let schema = self.schema();
         let ident = ident_expression(self.flavour());
         let sql = format!(
             "UPDATE `{schema}`.meta SET base={token} WHERE id=1 AND base<{token} AND ident={ident}"

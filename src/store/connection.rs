@@ -1,6 +1,7 @@
 //! A connection to the lock store: how it is opened, and what its errors mean.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use mysql_async::prelude::Queryable;
@@ -156,6 +157,8 @@ pub struct StoreConnection {
     started: i64,
     ident: String,
     version: String,
+    /// The schema of the lock tables.
+    schema: Arc<str>,
     /// Whether the account sees the sessions of others, once known.
     pub(super) sees_all: Option<bool>,
     limit: AnswerLimit,
@@ -218,8 +221,16 @@ impl StoreConnection {
                 Err(e) => return Err(e.into()),
             }
         }
-        let (ident, limit) = (String::new(), AnswerLimit::new());
-        let mut opened = Self { conn, flavour, started: 0, ident, version, sees_all: None, limit };
+        let mut opened = Self {
+            conn,
+            flavour,
+            started: 0,
+            ident: String::new(),
+            version,
+            schema: url.schema.as_str().into(),
+            sees_all: None,
+            limit: AnswerLimit::new(),
+        };
         opened.started = opened.server_start().await?;
         opened.ident = opened.identity().await?;
         Ok(opened)
@@ -251,6 +262,11 @@ impl StoreConnection {
     /// The identity of the server, read as the connection was opened.
     pub fn ident(&self) -> &str {
         &self.ident
+    }
+
+    /// The schema of the lock tables.
+    pub(super) fn schema(&self) -> Arc<str> {
+        Arc::clone(&self.schema)
     }
 
     /// `VERSION()`.

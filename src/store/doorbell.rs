@@ -14,7 +14,8 @@ const UNKNOWN_THREAD: u16 = 1094;
 
 impl StoreConnection {
     /// Makes this connection the doorbell of `proxy`.
-    pub async fn hang_doorbell(&mut self, schema: &str, proxy: ProxyId) -> Result<(), StoreError> {
+    pub async fn hang_doorbell(&mut self, proxy: ProxyId) -> Result<(), StoreError> {
+        let schema = self.schema();
         let (doorbell, id) = (self.id(), proxy.0);
         let sql =
             format!("UPDATE `{schema}`.proxies SET doorbell={doorbell} WHERE id={id} AND state=1");
@@ -32,11 +33,8 @@ impl StoreConnection {
 
     /// The doorbell of a live proxy. One of another run of the server is none: its id may be
     /// another client's by now.
-    pub async fn doorbell_of(
-        &mut self,
-        schema: &str,
-        proxy: ProxyId,
-    ) -> Result<Option<u64>, StoreError> {
+    pub async fn doorbell_of(&mut self, proxy: ProxyId) -> Result<Option<u64>, StoreError> {
+        let schema = self.schema();
         let sql = format!(
             "SELECT doorbell,server_start FROM `{schema}`.proxies WHERE id={} AND state=1",
             proxy.0

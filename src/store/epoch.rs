@@ -72,8 +72,8 @@ pub struct Opening<'a> {
 
 impl StoreConnection {
     /// Reads the state that a new epoch starts from.
-    pub async fn standing(&mut self, schema: &str) -> Result<EpochBasis, StoreError> {
-        let meta = self.read_meta(schema).await?;
+    pub async fn standing(&mut self) -> Result<EpochBasis, StoreError> {
+        let meta = self.read_meta().await?;
         if meta.version < VERSION {
             let version = meta.version;
             let message = format!(
@@ -81,7 +81,7 @@ impl StoreConnection {
             );
             return Err(StoreError::Refused { code: 1105, message });
         }
-        let mut proxies = self.read_proxies(schema).await?;
+        let mut proxies = self.read_proxies().await?;
         proxies.sort_by_key(|p| p.id.0);
         let read_only = self.read_settings().await?.read_only;
         Ok(EpochBasis { meta, proxies, read_only, replicates: self.replicates().await? })
@@ -118,18 +118,15 @@ impl StoreConnection {
     /// (I5). The locks of the DEAD pass on by the usual takeover: by proxies that join the epoch,
     /// when this server shows no session of theirs (I8). Ids of connections that another server
     /// gave mean nothing here, and are forgotten.
-    pub async fn open_epoch(
-        &mut self,
-        schema: &str,
-        opening: Opening<'_>,
-    ) -> Result<bool, StoreError> {
-        let opened = self.query(opening_sql(schema, opening, self.flavour()), 8).await?;
+    pub async fn open_epoch(&mut self, opening: Opening<'_>) -> Result<bool, StoreError> {
+        let schema = self.schema();
+        let opened = self.query(opening_sql(&schema, opening, self.flavour()), 8).await?;
         Ok(opened[7].first().is_some_and(|r| column::<u8>(r, 0) == 1))
     }
 
     /// Whether an opening whose reply was lost has been done.
-    pub async fn has_opened(&mut self, schema: &str, epoch: u64) -> Result<bool, StoreError> {
-        let meta = self.read_meta(schema).await?;
+    pub async fn has_opened(&mut self, epoch: u64) -> Result<bool, StoreError> {
+        let meta = self.read_meta().await?;
         Ok(meta.here && meta.epoch == epoch)
     }
 }

@@ -117,7 +117,8 @@ impl StoreConnection {
     }
 
     /// The lock tables in another engine than InnoDB, as `table (engine)`.
-    pub async fn odd_engines(&mut self, schema: &str) -> Result<Vec<String>, StoreError> {
+    pub async fn odd_engines(&mut self) -> Result<Vec<String>, StoreError> {
+        let schema = self.schema();
         let sql = format!(
             "SELECT CONCAT(table_name,' (',engine,')') FROM information_schema.tables \
              WHERE table_schema='{schema}' AND table_type='BASE TABLE' AND engine<>'InnoDB' \

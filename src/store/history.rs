@@ -58,10 +58,10 @@ impl StoreConnection {
     /// Adds rows of the proxy that listens there.
     pub async fn add_history(
         &mut self,
-        schema: &str,
         proxy: &str,
         rows: &[HistoryRow],
     ) -> Result<(), StoreError> {
+        let schema = self.schema();
         let mut sql = format!(
             "INSERT INTO `{schema}`.lock_history \
              (name,token,proxy,connection_id,owner,taken_utc,ended_utc,ended_by) VALUES "
@@ -86,12 +86,8 @@ impl StoreConnection {
     }
 
     /// Deletes up to `most` of the oldest rows beyond the newest `kept`. How many there were.
-    pub async fn trim_history(
-        &mut self,
-        schema: &str,
-        kept: u64,
-        most: u64,
-    ) -> Result<u64, StoreError> {
+    pub async fn trim_history(&mut self, kept: u64, most: u64) -> Result<u64, StoreError> {
+        let schema = self.schema();
         let sql = format!(
             "SELECT id FROM `{schema}`.lock_history ORDER BY id DESC LIMIT 1 OFFSET {kept}"
         );

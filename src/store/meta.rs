@@ -61,11 +61,8 @@ pub struct Reigning {
 
 impl StoreConnection {
     /// The server that the lock tables here name; `None` if there are no such tables.
-    pub async fn reigning(
-        &mut self,
-        schema: &str,
-        limit: Duration,
-    ) -> Result<Option<Reigning>, StoreError> {
+    pub async fn reigning(&mut self, limit: Duration) -> Result<Option<Reigning>, StoreError> {
+        let schema = self.schema();
         let sql = format!("SELECT epoch, ident FROM `{schema}`.meta WHERE id=1");
         match self.query_within(limit, sql, 1).await {
             // The account may see none before there is one.
@@ -78,9 +75,10 @@ impl StoreConnection {
     }
 
     /// Reads the meta row.
-    pub async fn read_meta(&mut self, schema: &str) -> Result<Meta, StoreError> {
-        let rows = self.query(meta_sql(schema, self.flavour()), 1).await?;
-        to_meta(schema, &rows[0])
+    pub async fn read_meta(&mut self) -> Result<Meta, StoreError> {
+        let schema = self.schema();
+        let rows = self.query(meta_sql(&schema, self.flavour()), 1).await?;
+        to_meta(&schema, &rows[0])
     }
 }
 

@@ -61,10 +61,10 @@ impl StoreConnection {
     /// Up to `most` held locks in the order of their names.
     pub async fn overview_locks(
         &mut self,
-        schema: &str,
         which: &LockFilter,
         most: usize,
     ) -> Result<Vec<LockInfo>, StoreError> {
+        let schema = self.schema();
         let text = |bytes: &[u8]| format!("CONVERT({} USING utf8mb4)", literal(bytes));
         let which = match which {
             LockFilter::All => String::new(),
@@ -78,7 +78,7 @@ impl StoreConnection {
                 format!(" WHERE CAST(name AS BINARY)={}{key}", literal(name))
             }
         };
-        let held = held_locks_with(schema, "l.k AS k, ");
+        let held = held_locks_with(&schema, "l.k AS k, ");
         let sql = format!(
             "SELECT k,name,token,proxy,proxy_state,connection_id,owner,CAST(since_utc AS CHAR),\
              GREATEST(TIMESTAMPDIFF(MICROSECOND,since_utc,UTC_TIMESTAMP(3)) DIV 1000,0) \
@@ -99,11 +99,8 @@ impl StoreConnection {
     }
 
     /// Up to `most` incarnations.
-    pub async fn overview_proxies(
-        &mut self,
-        schema: &str,
-        most: usize,
-    ) -> Result<Vec<ProxyInfo>, StoreError> {
+    pub async fn overview_proxies(&mut self, most: usize) -> Result<Vec<ProxyInfo>, StoreError> {
+        let schema = self.schema();
         let sql = format!(
             "SELECT id,state,addr,ttl_ms,epoch,mode FROM `{schema}`.proxies ORDER BY addr,id LIMIT {most}"
         );

@@ -56,12 +56,8 @@ pub(super) fn others_of(proxies: &[ProxyRow], me: ProxyId) -> Others {
 
 impl StoreConnection {
     /// Enters a new incarnation, LIVE, if this is the server and the epoch that meta names.
-    pub async fn register(
-        &mut self,
-        schema: &str,
-        row: &ProxyRow,
-        epoch: u64,
-    ) -> Result<(), StoreError> {
+    pub async fn register(&mut self, row: &ProxyRow, epoch: u64) -> Result<(), StoreError> {
+        let schema = self.schema();
         let ProxyRow { id, rvn, ttl_ms, addr, server_start, conns, native, .. } = row;
         let addr = literal(addr.as_bytes());
         let conns = join(conns);
@@ -90,11 +86,11 @@ impl StoreConnection {
     /// Replaces the longest lease known (`old`) by a shorter one, unless a proxy has a longer one.
     pub async fn forget_longest(
         &mut self,
-        schema: &str,
         epoch: u64,
         old: u32,
         shorter: u32,
     ) -> Result<(), StoreError> {
+        let schema = self.schema();
         let ident = ident_expression(self.flavour());
         let sql = format!(
             "UPDATE `{schema}`.meta SET ttl_ms={shorter} \
@@ -108,17 +104,17 @@ impl StoreConnection {
     /// server only (I13, I14), and looks at everyone in the same packet. The row then names this run of the server.
     pub async fn renew(
         &mut self,
-        schema: &str,
         id: ProxyId,
         epoch: u64,
         old: &[u64],
         new: u64,
         conns: &[u64],
     ) -> Result<Renewal, StoreError> {
+        let schema = self.schema();
         let run = self.started();
         let ident = ident_expression(self.flavour());
-        let meta = meta_sql(schema, self.flavour());
-        let asked = asked_sql(schema, id);
+        let meta = meta_sql(&schema, self.flavour());
+        let asked = asked_sql(&schema, id);
         let id = id.0;
         let conns = join(conns);
         let old = numbers(old.iter().copied());
@@ -130,7 +126,7 @@ impl StoreConnection {
              SELECT {PROXY_ROW} FROM `{schema}`.proxies;{asked}"
         );
         let results = self.query(sql, 4).await?;
-        let meta = to_meta(schema, &results[1])?;
+        let meta = to_meta(&schema, &results[1])?;
         let proxies: Vec<ProxyRow> = results[2].iter().map(to_proxy).collect();
         let renewed =
             proxies.iter().any(|p| p.id.0 == id && p.state == ProxyState::Live && p.rvn == new);
@@ -138,12 +134,8 @@ impl StoreConnection {
     }
 
     /// LIVE to DEAD, if the version is still the one seen. Whether this call did it.
-    pub async fn revoke(
-        &mut self,
-        schema: &str,
-        id: ProxyId,
-        seen: u64,
-    ) -> Result<bool, StoreError> {
+    pub async fn revoke(&mut self, id: ProxyId, seen: u64) -> Result<bool, StoreError> {
+        let schema = self.schema();
         let id = id.0;
         let sql = format!(
             "UPDATE `{schema}`.proxies SET state=2 WHERE id={id} AND state=1 AND rvn={seen}"
@@ -152,10 +144,11 @@ impl StoreConnection {
     }
 
     /// Holders of locks that no row of `proxies` names: it was deleted.
-    pub async fn orphan_holders(&mut self, schema: &str) -> Result<HashSet<ProxyId>, StoreError> {
+    pub async fn orphan_holders(&mut self) -> Result<HashSet<ProxyId>, StoreError> {
+        let schema = self.schema();
         let mut ids = HashSet::new();
         let mut from = None;
-        while let Some(page) = self.next_page(schema, from.as_deref(), PAGE).await? {
+        while let Some(page) = self.next_page(from.as_deref(), PAGE).await? {
             let sql = format!(
                 "SELECT DISTINCT l.holder FROM `{schema}`.locks l WHERE {} AND l.holder<>0 \
                  AND NOT EXISTS (SELECT 1 FROM `{schema}`.proxies p WHERE p.id=l.holder)",
@@ -169,12 +162,8 @@ impl StoreConnection {
 
     /// Enters such a holder as DEAD, so that its locks are taken over. Only when its lease is certainly
     /// over.
-    pub async fn enter_dead(
-        &mut self,
-        schema: &str,
-        id: ProxyId,
-        epoch: u64,
-    ) -> Result<(), StoreError> {
+    pub async fn enter_dead(&mut self, id: ProxyId, epoch: u64) -> Result<(), StoreError> {
+        let schema = self.schema();
         let reign =
             format!("id=1 AND epoch={epoch} AND ident={}", ident_expression(self.flavour()));
         let rvn: u64 = rand::random();
@@ -189,7 +178,8 @@ impl StoreConnection {
     }
 
     /// DEAD to CLEAN. Only when no server session of the incarnation is left.
-    pub async fn declare_clean(&mut self, schema: &str, id: ProxyId) -> Result<(), StoreError> {
+    pub async fn declare_clean(&mut self, id: ProxyId) -> Result<(), StoreError> {
+        let schema = self.schema();
         let id = id.0;
         self.execute(format!("UPDATE `{schema}`.proxies SET state=3 WHERE id={id} AND state=2"))
             .await?;
@@ -198,12 +188,13 @@ impl StoreConnection {
 
     /// Removes CLEAN incarnations that no lock row names any more. Ids are never reused, so
     /// no proxy needs them.
-    pub async fn sweep_clean(&mut self, schema: &str) -> Result<(), StoreError> {
+    pub async fn sweep_clean(&mut self) -> Result<(), StoreError> {
+        let schema = self.schema();
         let sql = format!("SELECT id FROM `{schema}`.proxies WHERE state=3");
         let rows = self.query(sql, 1).await?;
         for row in &rows[0] {
             let id: u64 = column(row, 0);
-            self.free_held(schema, ProxyId(id)).await?;
+            self.free_held(ProxyId(id)).await?;
             self.execute(format!("DELETE FROM `{schema}`.proxies WHERE id={id} AND state=3"))
                 .await?;
         }
@@ -216,9 +207,10 @@ impl StoreConnection {
     }
 
     /// Frees all rows that name `proxy` as holder, page by page.
-    async fn free_held(&mut self, schema: &str, proxy: ProxyId) -> Result<(), StoreError> {
+    async fn free_held(&mut self, proxy: ProxyId) -> Result<(), StoreError> {
+        let schema = self.schema();
         let mut from = None;
-        while let Some(page) = self.next_page(schema, from.as_deref(), PAGE).await? {
+        while let Some(page) = self.next_page(from.as_deref(), PAGE).await? {
             let page_of = between(from.as_deref(), &page);
             let sql = format!(
                 "UPDATE `{schema}`.locks SET holder=0 WHERE {page_of} AND holder={}",

@@ -33,11 +33,11 @@ impl StoreConnection {
     /// transaction is at: a change of another would wait for that transaction.
     pub async fn read_locks(
         &mut self,
-        schema: &str,
         wanted: &[Key],
         probed: &[Key],
         others: &Others,
     ) -> Result<(Vec<LockRow>, HashSet<Vec<u8>>), StoreError> {
+        let schema = self.schema();
         let mut sql =
             format!("SELECT {LOCK_ROW} FROM `{schema}`.locks WHERE k IN ({})", keys(wanted));
         if probed.is_empty() {
@@ -57,11 +57,8 @@ impl StoreConnection {
     }
 
     /// Up to `most` held locks, of all proxies.
-    pub async fn read_all_held(
-        &mut self,
-        schema: &str,
-        most: usize,
-    ) -> Result<Vec<HeldRow>, StoreError> {
+    pub async fn read_all_held(&mut self, most: usize) -> Result<Vec<HeldRow>, StoreError> {
+        let schema = self.schema();
         let sql = format!(
             "SELECT k,conn,GREATEST(TIMESTAMPDIFF(MICROSECOND,since,UTC_TIMESTAMP(3)) DIV 1000,0) \
              FROM `{schema}`.locks l WHERE holder<>0 AND NOT EXISTS \
@@ -77,14 +74,11 @@ impl StoreConnection {
 
     /// All rows that name `proxy` as holder. A scan, since the holder has no index by design: in
     /// pages, so that no statement is long.
-    pub async fn read_held(
-        &mut self,
-        schema: &str,
-        proxy: ProxyId,
-    ) -> Result<Vec<LockRow>, StoreError> {
+    pub async fn read_held(&mut self, proxy: ProxyId) -> Result<Vec<LockRow>, StoreError> {
+        let schema = self.schema();
         let mut rows = Vec::new();
         let mut from = None;
-        while let Some(page) = self.next_page(schema, from.as_deref(), PAGE).await? {
+        while let Some(page) = self.next_page(from.as_deref(), PAGE).await? {
             let sql = format!(
                 "SELECT {LOCK_ROW} FROM `{schema}`.locks WHERE {} AND holder={}",
                 between(from.as_deref(), &page),
@@ -99,10 +93,10 @@ impl StoreConnection {
     /// The locks among these whose rows do not name `proxy` as holder with this token.
     pub async fn without_row(
         &mut self,
-        schema: &str,
         proxy: ProxyId,
         locks: &[(Key, u64)],
     ) -> Result<Vec<(Key, u64)>, StoreError> {
+        let schema = self.schema();
         let sql = format!(
             "SELECT k,tok FROM `{schema}`.locks WHERE holder={} AND k IN ({})",
             proxy.0,
@@ -118,10 +112,10 @@ impl StoreConnection {
     /// The last key of the page after `from`; `None` after the last page.
     pub(super) async fn next_page(
         &mut self,
-        schema: &str,
         from: Option<&[u8]>,
         rows: u32,
     ) -> Result<Option<Vec<u8>>, StoreError> {
+        let schema = self.schema();
         let sql = format!(
             "SELECT k FROM (SELECT k FROM `{schema}`.locks WHERE k>{} ORDER BY k LIMIT {rows}) p \
              ORDER BY k DESC LIMIT 1",
@@ -131,7 +125,8 @@ impl StoreConnection {
     }
 
     /// All proxies.
-    pub async fn read_proxies(&mut self, schema: &str) -> Result<Vec<ProxyRow>, StoreError> {
+    pub async fn read_proxies(&mut self) -> Result<Vec<ProxyRow>, StoreError> {
+        let schema = self.schema();
         let sql = format!("SELECT {PROXY_ROW} FROM `{schema}`.proxies");
         Ok(self.query(sql, 1).await?[0].iter().map(to_proxy).collect())
     }

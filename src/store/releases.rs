@@ -57,12 +57,8 @@ pub enum ReleaseStatus {
 impl StoreConnection {
     /// Asks the proxy that holds a lock to release the grant of this token. Requests for
     /// grants that are over are deleted.
-    pub async fn ask_release(
-        &mut self,
-        schema: &str,
-        grant: &GrantId,
-        who: &str,
-    ) -> Result<(), StoreError> {
+    pub async fn ask_release(&mut self, grant: &GrantId, who: &str) -> Result<(), StoreError> {
+        let schema = self.schema();
         self.execute(format!(
             "DELETE FROM `{schema}`.releases WHERE NOT EXISTS (SELECT 1 FROM `{schema}`.locks l \
              WHERE l.k=`{schema}`.releases.k AND l.tok=`{schema}`.releases.tok AND l.holder<>0)"
@@ -80,18 +76,15 @@ impl StoreConnection {
     }
 
     /// The state of a grant that was to be released.
-    pub async fn release_status(
-        &mut self,
-        schema: &str,
-        grant: &GrantId,
-    ) -> Result<ReleaseStatus, StoreError> {
+    pub async fn release_status(&mut self, grant: &GrantId) -> Result<ReleaseStatus, StoreError> {
+        let schema = self.schema();
         let sql =
             format!("SELECT {LOCK_ROW} FROM `{schema}`.locks WHERE k={}", literal(&grant.key));
         let rows = self.query(sql, 1).await?;
         let Some(row) = rows[0].first().map(to_row).filter(|row| row.holder != 0) else {
             return Ok(ReleaseStatus::Free);
         };
-        let proxies = self.read_proxies(schema).await?;
+        let proxies = self.read_proxies().await?;
         let proxy = proxies.into_iter().find(|proxy| proxy.id.0 == row.holder);
         let clean = proxy.as_ref().is_some_and(|p| p.state == ProxyState::Clean);
         Ok(match row.token {

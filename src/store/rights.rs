@@ -52,7 +52,8 @@ impl StoreConnection {
     }
 
     /// Tries the rights on the tables that every batch needs; changes nothing.
-    pub async fn check_tables(&mut self, schema: &str) -> Result<(), StoreError> {
+    pub async fn check_tables(&mut self) -> Result<(), StoreError> {
+        let schema = self.schema();
         for (table, column) in [
             ("meta", "epoch"),
             ("proxies", "epoch"),

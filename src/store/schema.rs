@@ -183,11 +183,12 @@ pub enum Installed {
 
 impl StoreConnection {
     /// Creates the schema unless it is there and complete; upgrades an older one.
-    pub async fn install(&mut self, schema: &str) -> Result<Installed, StoreError> {
-        let (statements, done) = match self.read_meta(schema).await {
+    pub async fn install(&mut self) -> Result<Installed, StoreError> {
+        let schema = self.schema();
+        let (statements, done) = match self.read_meta().await {
             Ok(meta) if meta.version >= VERSION => return Ok(Installed::Nothing),
-            Ok(_) => (upgrades(schema), Installed::Upgraded),
-            Err(_) => (statements(schema, self.flavour()), Installed::Created),
+            Ok(_) => (upgrades(&schema), Installed::Upgraded),
+            Err(_) => (statements(&schema, self.flavour()), Installed::Created),
         };
         for statement in statements {
             match self.execute(statement).await {
@@ -200,12 +201,13 @@ impl StoreConnection {
     }
 
     /// Creates the only table that a schema of this version may lack: no lock depends on it.
-    pub async fn complete(&mut self, schema: &str) -> Result<Installed, StoreError> {
+    pub async fn complete(&mut self) -> Result<Installed, StoreError> {
+        let schema = self.schema();
         let there = format!("SELECT 1 FROM `{schema}`.lock_history LIMIT 0");
         match self.query(there, 1).await {
             Ok(_) => Ok(Installed::Nothing),
             Err(StoreError::Refused { code: 1146, .. }) => {
-                self.execute(history_table(schema)).await.map(|_| Installed::Upgraded)
+                self.execute(history_table(&schema)).await.map(|_| Installed::Upgraded)
             }
             Err(e) => Err(e),
         }

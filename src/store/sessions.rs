@@ -212,14 +212,13 @@ impl StoreConnection {
     /// rows (`named`, meaningful only in the server run that gave these ids).
     pub async fn sessions_of(
         &mut self,
-        schema: &str,
         proxy: ProxyId,
         tagged: Option<u64>,
         named: bool,
     ) -> Result<Vec<u64>, StoreError> {
         let mut ids = Vec::new();
         if named {
-            ids.extend(self.read_held(schema, proxy).await?.into_iter().map(|r| r.conn));
+            ids.extend(self.read_held(proxy).await?.into_iter().map(|r| r.conn));
         }
         if let Some(last) = tagged
             && self.has_performance_schema().await?

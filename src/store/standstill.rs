@@ -32,8 +32,9 @@ impl Standstill {
 
 impl StoreConnection {
     /// Reads what a renewal would have read, without a write.
-    pub async fn read_standstill(&mut self, schema: &str) -> Result<Standstill, StoreError> {
-        let meta = meta_sql(schema, self.flavour());
+    pub async fn read_standstill(&mut self) -> Result<Standstill, StoreError> {
+        let schema = self.schema();
+        let meta = meta_sql(&schema, self.flavour());
         let read_only = match self.flavour() {
             Flavour::MySql => "@@global.super_read_only OR @@global.read_only",
             Flavour::MariaDb => "CAST(@@global.read_only AS CHAR) NOT IN ('0','OFF')",
@@ -41,7 +42,7 @@ impl StoreConnection {
         let sql = format!("SELECT {read_only};{meta};SELECT {PROXY_ROW} FROM `{schema}`.proxies");
         let results = self.query(sql, 3).await?;
         Ok(Standstill {
-            meta: to_meta(schema, &results[1])?,
+            meta: to_meta(&schema, &results[1])?,
             read_only: results[0].first().is_none_or(|row| column::<u8>(row, 0) == 1),
             proxies: results[2].iter().map(to_proxy).collect(),
         })

@@ -47,30 +47,30 @@ impl StoreConnection {
     /// acknowledged write proves that the server takes writes.
     pub async fn succeed(
         &mut self,
-        schema: &str,
         foreign: &Foreign,
         known: u64,
         longest: u32,
         who: &str,
     ) -> Result<bool, StoreError> {
-        if let Some(why) = self.unfit(schema).await? {
+        let schema = self.schema();
+        if let Some(why) = self.unfit().await? {
             let foreign = Box::new(foreign.clone());
             return Err(Foreign::Unfit { foreign, why }.into());
         }
-        let from = self.standing(schema).await?;
+        let from = self.standing().await?;
         if from.meta.check(known).is_ok() {
             return Ok(false);
         }
         let epoch = from.next_epoch(known, self.now().await?);
         let longest = longest.max(from.longest_lease());
-        let sql = succession_sql(schema, &from.meta, epoch, longest, who, self.flavour());
+        let sql = succession_sql(&schema, &from.meta, epoch, longest, who, self.flavour());
         let opened = self.query(sql, 7).await?;
         Ok(opened[6].first().is_some_and(|r| column::<u8>(r, 0) == 1))
     }
 
     /// Why this server cannot be taken for the primary by itself.
-    pub async fn unfit(&mut self, schema: &str) -> Result<Option<String>, StoreError> {
-        let from = match self.standing(schema).await {
+    pub async fn unfit(&mut self) -> Result<Option<String>, StoreError> {
+        let from = match self.standing().await {
             Err(e @ StoreError::Blind) => return Ok(Some(e.to_string())),
             from => from?,
         };
@@ -86,17 +86,15 @@ impl StoreConnection {
     }
 
     /// The epoch from which this one was opened, if that was recorded.
-    pub async fn epoch_before(
-        &mut self,
-        schema: &str,
-        epoch: u64,
-    ) -> Result<Option<u64>, StoreError> {
+    pub async fn epoch_before(&mut self, epoch: u64) -> Result<Option<u64>, StoreError> {
+        let schema = self.schema();
         let sql = format!("SELECT old_epoch FROM `{schema}`.adoptions WHERE epoch={epoch}");
         Ok(self.query(sql, 1).await?[0].first().map(|row| column(row, 0)))
     }
 
     /// Has the tables say that the grace of an epoch is over: somebody has waited it.
-    pub async fn end_grace(&mut self, schema: &str, epoch: u64) -> Result<(), StoreError> {
+    pub async fn end_grace(&mut self, epoch: u64) -> Result<(), StoreError> {
+        let schema = self.schema();
         let ident = ident_expression(self.flavour());
         let sql = format!(
             "UPDATE `{schema}`.meta SET grace_done={epoch} WHERE id=1 AND epoch={epoch} AND ident={ident}"
@@ -108,11 +106,11 @@ impl StoreConnection {
     /// `old`. The incarnation is LIVE then, and can neither renew nor grant before it joins `epoch`.
     pub async fn enter_again(
         &mut self,
-        schema: &str,
         row: &ProxyRow,
         old: u64,
         epoch: u64,
     ) -> Result<(), StoreError> {
+        let schema = self.schema();
         let ProxyRow { id, rvn, ttl_ms, addr, native, .. } = row;
         let addr = literal(addr.as_bytes());
         let ident = ident_expression(self.flavour());
@@ -133,32 +131,32 @@ impl StoreConnection {
     /// The rows count only if the incarnation joins `epoch` afterwards, which shows that the guard held here.
     pub async fn carry_over(
         &mut self,
-        schema: &str,
         proxy: ProxyId,
         epoch: u64,
         held: &[CarriedLock],
     ) -> Result<HashSet<Key>, StoreError> {
+        let schema = self.schema();
         if !held.is_empty() && !mutants::on(Mutant::RenewWithoutReclaim) {
-            let statement = carrying_sql(schema, proxy, epoch, held, self.flavour());
+            let statement = carrying_sql(&schema, proxy, epoch, held, self.flavour());
             self.change(&statement).await?;
         }
         let locks: Vec<(Key, u64)> = held.iter().map(|h| (h.key.clone(), h.token)).collect();
         if locks.is_empty() || mutants::on(Mutant::RenewWithoutReclaim) {
             return Ok(HashSet::new());
         }
-        Ok(self.without_row(schema, proxy, &locks).await?.into_iter().map(|(key, _)| key).collect())
+        Ok(self.without_row(proxy, &locks).await?.into_iter().map(|(key, _)| key).collect())
     }
 
     /// The incarnation joins an epoch: from now on its renewals count there (I13). `versions`: all that its row may
     /// have if it has done so before; `longest`: the longest lease that is known, in milliseconds. Whether it has joined; if not, it was revoked, or another epoch has begun.
     pub async fn rejoin(
         &mut self,
-        schema: &str,
         row: &ProxyRow,
         epoch: u64,
         versions: &[u64],
         longest: u32,
     ) -> Result<bool, StoreError> {
+        let schema = self.schema();
         let ProxyRow { id, rvn, ttl_ms, server_start, conns, .. } = row;
         let conns = join(conns);
         let ident = ident_expression(self.flavour());

@@ -155,9 +155,9 @@ impl StoreConnection {
     /// Which connections the rows of these locks name as holders; and the proxies' own connections.
     pub async fn named_holders(
         &mut self,
-        schema: &str,
         wanted: &[Key],
     ) -> Result<(Vec<(BackendId, Key)>, Vec<u64>), StoreError> {
+        let schema = self.schema();
         let mut holders = Vec::new();
         for page in wanted.chunks(PAGE) {
             let sql = format!(
@@ -169,7 +169,7 @@ impl StoreConnection {
             };
             holders.extend(self.query(sql, 1).await?[0].iter().filter_map(holder));
         }
-        let proxies = self.read_proxies(schema).await?;
+        let proxies = self.read_proxies().await?;
         Ok((holders, proxies.into_iter().flat_map(|proxy| proxy.conns).collect()))
     }
 }

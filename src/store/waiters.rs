@@ -54,11 +54,8 @@ pub struct WaitsSeen {
 
 impl StoreConnection {
     /// Looks for whom sessions wait. Where the account may not read a list of the server's, that is left out.
-    pub async fn waits_seen(
-        &mut self,
-        schema: &str,
-        asked: &WaitsAsked,
-    ) -> Result<WaitsSeen, StoreError> {
+    pub async fn waits_seen(&mut self, asked: &WaitsAsked) -> Result<WaitsSeen, StoreError> {
+        let schema = self.schema();
         let mut seen = WaitsSeen::default();
         if asked.natively {
             seen.waiting = self.waiting_natively(&asked.conns).await?;

@@ -47,11 +47,11 @@ impl StoreConnection {
     /// Publishes waits that have begun and takes back those that have ended.
     pub async fn tell_waits(
         &mut self,
-        schema: &str,
         proxy: ProxyId,
         begun: &[WaitRow],
         ended: &[u64],
     ) -> Result<(), StoreError> {
+        let schema = self.schema();
         if !ended.is_empty() {
             let ended = numbers(ended.iter().copied());
             self.execute(format!("DELETE FROM `{schema}`.waits WHERE id IN ({ended})")).await?;
@@ -72,7 +72,8 @@ impl StoreConnection {
 
     /// Tells the others that the waits of `proxy` are still as told. The column was made for the base
     /// that a proxy has seen, which no statement reads.
-    pub async fn beat(&mut self, schema: &str, proxy: ProxyId) -> Result<(), StoreError> {
+    pub async fn beat(&mut self, proxy: ProxyId) -> Result<(), StoreError> {
+        let schema = self.schema();
         let id = proxy.0;
         self.execute(format!(
             "UPDATE `{schema}`.proxies SET base_seen=base_seen+1 WHERE id={id} AND state=1"
@@ -83,7 +84,8 @@ impl StoreConnection {
 
     /// All waits with their holders, at one moment. Connection ids of another run of the server mean
     /// nothing in this one.
-    pub async fn read_waits(&mut self, schema: &str) -> Result<Vec<WaitEdge>, StoreError> {
+    pub async fn read_waits(&mut self) -> Result<Vec<WaitEdge>, StoreError> {
+        let schema = self.schema();
         let sql = format!(
             "SELECT w.id,w.seq,w.proxy,w.weight,w.conn,l.conn,w.k,p.base_seen FROM `{schema}`.waits w \
              JOIN `{schema}`.proxies p ON p.id=w.proxy AND p.state=1 \

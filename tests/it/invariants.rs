@@ -71,7 +71,7 @@ impl Store {
         };
         let conn = runtime.block_on(async {
             let mut conn = open(&url).await;
-            conn.install(&url.schema).await.expect("install");
+            conn.install().await.expect("install");
             conn
         });
         Self { runtime, conn, url, server: server.clone() }
@@ -97,7 +97,7 @@ impl Store {
             native: false,
         };
         let schema = self.url.schema.clone();
-        self.runtime.block_on(self.conn.register(&schema, &row, epoch)).expect("register");
+        self.runtime.block_on(self.conn.register(&row, epoch)).expect("register");
         BatchWriter { schema, proxy: ProxyId(id), epoch, base, run: 0 }
     }
 
@@ -147,13 +147,11 @@ impl Store {
     }
 
     pub(crate) fn revoke(&mut self, id: u64) -> bool {
-        let schema = self.url.schema.clone();
-        self.runtime.block_on(self.conn.revoke(&schema, ProxyId(id), 1)).expect("revoke")
+        self.runtime.block_on(self.conn.revoke(ProxyId(id), 1)).expect("revoke")
     }
 
     pub(crate) fn declare_clean(&mut self, id: u64) {
-        let schema = self.url.schema.clone();
-        self.runtime.block_on(self.conn.declare_clean(&schema, ProxyId(id))).expect("clean");
+        self.runtime.block_on(self.conn.declare_clean(ProxyId(id))).expect("clean");
     }
 
     fn state(&self, id: u64) -> String {
@@ -307,10 +305,10 @@ fn a_session_that_holds_nothing_any_more_closes_no_circle(server: &Server) {
     let conn = store.take(&one, "k", 10).conn;
     let schema = one.schema.clone();
     let wait = WaitRow { id: 1, conn: ConnectionId(77), weight: 0, key: key("k") };
-    let told = store.conn.tell_waits(&schema, ProxyId(2), std::slice::from_ref(&wait), &[]);
+    let told = store.conn.tell_waits(ProxyId(2), std::slice::from_ref(&wait), &[]);
     store.runtime.block_on(told).expect("told");
     let mut edges = || {
-        let read = store.conn.read_waits(&schema);
+        let read = store.conn.read_waits();
         let edges = store.runtime.block_on(read).expect("waits");
         edges.iter().map(|e| (e.from.0, e.to.0)).collect::<Vec<_>>()
     };
@@ -433,7 +431,7 @@ fn i3_a_revoke_waits_for_a_batch_and_a_batch_for_a_revoke(server: &Server) {
     let mut root = server.root();
     root.run("BEGIN");
     root.run(&format!("SELECT * FROM {schema}.proxies WHERE id=1 LOCK IN SHARE MODE"));
-    let revoke = store.runtime.block_on(store.conn.revoke(&schema, ProxyId(1), 1));
+    let revoke = store.runtime.block_on(store.conn.revoke(ProxyId(1), 1));
     let waited = revoke.expect_err("the revoke does not pass a share lock");
     assert!(waited.is_retryable(), "{waited}");
     // A batch shares that lock.
@@ -466,9 +464,8 @@ fn i4_states_only_grow(server: &Server) {
     assert_eq!(store.state(1), "3");
     assert!(!store.revoke(1));
     assert_eq!(store.state(1), "3");
-    let schema = store.url.schema.clone();
     let epoch = store.sql("SELECT epoch FROM {}.meta")[0].parse().expect("an epoch");
-    let renewal = store.conn.renew(&schema, ProxyId(1), epoch, &[1], 2, &[]);
+    let renewal = store.conn.renew(ProxyId(1), epoch, &[1], 2, &[]);
     assert!(!store.runtime.block_on(renewal).expect("renew").renewed);
     assert_eq!(store.sql("SELECT CONCAT(state,' ',rvn) FROM {}.proxies"), ["3 1"]);
 }
@@ -476,8 +473,7 @@ fn i4_states_only_grow(server: &Server) {
 fn i5_a_renewal_between_look_and_revoke_saves_the_proxy(server: &Server) {
     let mut store = Store::new(server);
     let one = store.join(1);
-    let schema = store.url.schema.clone();
-    let renewal = store.conn.renew(&schema, ProxyId(1), one.epoch, &[1], 2, &[]);
+    let renewal = store.conn.renew(ProxyId(1), one.epoch, &[1], 2, &[]);
     assert!(store.runtime.block_on(renewal).expect("renew").renewed);
     assert!(!store.revoke(1), "the version seen was 1");
     assert_eq!(store.state(1), "1");
@@ -516,9 +512,9 @@ fn i9_a_batch_on_a_base_that_has_moved_on_does_nothing(server: &Server) {
     let mut store = Store::new(server);
     let one = store.join(1);
     let token = store.take(&one, "held", 1).token;
-    let (schema, next) = (store.url.schema.clone(), one.base + 100);
+    let next = one.base + 100;
     let moved = |store: &mut Store, old, new| {
-        let moved = store.conn.move_base(&schema, one.epoch, old, new);
+        let moved = store.conn.move_base(one.epoch, old, new);
         store.runtime.block_on(moved).expect("move")
     };
     assert!(moved(&mut store, one.base, next));
@@ -539,7 +535,6 @@ fn i9_a_batch_on_a_base_that_has_moved_on_does_nothing(server: &Server) {
 fn i9_a_collected_row_comes_back_above_its_last_token(server: &Server) {
     let mut store = Store::new(server);
     let one = store.join(1);
-    let schema = store.url.schema.clone();
     for n in 0..30 {
         let name = format!("{n:02}");
         let token = store.take(&one, &name, n).token;
@@ -550,9 +545,9 @@ fn i9_a_collected_row_comes_back_above_its_last_token(server: &Server) {
     }
     store.sql("UPDATE {}.locks SET tok=5000 WHERE k='L01'");
     let mut collect = |base| {
-        let page = store.conn.collect(&schema, base, None);
+        let page = store.conn.collect(base, None);
         let page = store.runtime.block_on(page).expect("collect").expect("a page");
-        let next = store.conn.collect(&schema, base, Some(&page.to));
+        let next = store.conn.collect(base, Some(&page.to));
         assert!(store.runtime.block_on(next).expect("collect").is_none());
         page.rows
     };
@@ -564,9 +559,9 @@ fn i9_a_collected_row_comes_back_above_its_last_token(server: &Server) {
 
 fn i13_a_renewal_counts_for_its_own_epoch_and_version(server: &Server) {
     let mut store = Store::new(server);
-    let BatchWriter { schema, epoch, .. } = store.join(1);
+    let BatchWriter { epoch, .. } = store.join(1);
     let mut renew = |epoch, old: &[u64], new| {
-        let renewal = store.conn.renew(&schema, ProxyId(1), epoch, old, new, &[7]);
+        let renewal = store.conn.renew(ProxyId(1), epoch, old, new, &[7]);
         store.runtime.block_on(renewal).expect("renew").renewed
     };
     assert!(!renew(epoch + 1, &[1], 2), "another epoch");
@@ -579,7 +574,7 @@ fn i13_a_renewal_counts_for_its_own_epoch_and_version(server: &Server) {
 /// A copy of the tables has the row, and must not take renewals for the server that is meant.
 fn i14_nobody_renews_or_registers_in_another_epoch_or_on_another_server(server: &Server) {
     let mut store = Store::new(server);
-    let BatchWriter { schema, epoch, .. } = store.join(1);
+    let BatchWriter { epoch, .. } = store.join(1);
     let row = |id| ProxyRow {
         id: ProxyId(id),
         state: ProxyState::Live,
@@ -594,10 +589,10 @@ fn i14_nobody_renews_or_registers_in_another_epoch_or_on_another_server(server: 
     for (id, there) in [(2, "epoch=epoch+1"), (3, "epoch=epoch-2"), (4, "epoch=epoch+1, ident='x'")]
     {
         store.sql(&format!("UPDATE {{}}.meta SET {there}"));
-        let renewal = store.conn.renew(&schema, ProxyId(1), epoch, &[1], 2, &[]);
+        let renewal = store.conn.renew(ProxyId(1), epoch, &[1], 2, &[]);
         assert!(!store.runtime.block_on(renewal).expect("renew").renewed, "{there}");
         let row = row(id);
-        let registered = store.conn.register(&schema, &row, epoch);
+        let registered = store.conn.register(&row, epoch);
         store.runtime.block_on(registered).expect_err("another epoch or server");
     }
     assert_eq!(store.sql("SELECT CONCAT(id,' ',rvn) FROM {}.proxies"), ["1 1"]);
@@ -608,13 +603,12 @@ fn i14_nobody_renews_or_registers_in_another_epoch_or_on_another_server(server: 
 fn i14_an_epoch_is_opened_only_on_tables_that_have_not_changed(server: &Server) {
     let mut store = Store::new(server);
     store.join(1);
-    let schema = store.url.schema.clone();
     store.sql("UPDATE {}.meta SET ident='another'");
-    let from = store.runtime.block_on(store.conn.standing(&schema)).expect("a standing");
+    let from = store.runtime.block_on(store.conn.standing()).expect("a standing");
     let epoch = from.meta.epoch + 7;
     let open = |store: &mut Store| {
         let opening = Opening { from: &from, epoch, who: "me" };
-        store.runtime.block_on(store.conn.open_epoch(&schema, opening)).expect("an answer")
+        store.runtime.block_on(store.conn.open_epoch(opening)).expect("an answer")
     };
     for (change, back) in [
         ("proxies SET rvn=2", "proxies SET rvn=1"),
@@ -632,7 +626,7 @@ fn i14_an_epoch_is_opened_only_on_tables_that_have_not_changed(server: &Server) 
     assert!(open(&mut store));
     assert!(!open(&mut store), "done by another process");
     assert_eq!(store.state(1), "2");
-    let meta = store.runtime.block_on(store.conn.read_meta(&schema)).expect("meta");
+    let meta = store.runtime.block_on(store.conn.read_meta()).expect("meta");
     assert!(meta.here && meta.epoch == epoch && meta.base == epoch << 31);
 }
 
@@ -656,7 +650,7 @@ fn i14_nothing_is_written_in_another_epoch_or_on_another_server(server: &Server)
         }
     }
     assert_eq!(store.sql("SELECT COUNT(*) FROM {}.locks"), ["0"]);
-    let meta = store.runtime.block_on(store.conn.read_meta(&schema)).expect("meta");
+    let meta = store.runtime.block_on(store.conn.read_meta()).expect("meta");
     assert!(!meta.here);
 }
 

@@ -552,7 +552,7 @@ fn tables_of_version_1_are_upgraded_while_their_proxies_run(server: &Server) {
         assert!(text(&output).contains(": upgraded"), "{}", text(&output));
         assert_eq!(store.sql("SELECT ver FROM {}.meta"), [VERSION.to_string()]);
     }
-    let again = store.runtime.block_on(store.conn.install(&schema)).expect("an answer");
+    let again = store.runtime.block_on(store.conn.install()).expect("an answer");
     assert_eq!(again, Installed::Nothing);
     store.sql("DELETE FROM {}.proxies");
     store.sql("DELETE FROM {}.locks");

@@ -88,7 +88,7 @@ impl Tables {
         let runtime = runtime();
         runtime.block_on(async {
             let conn = StoreConnection::open(&url, PATIENCE).await;
-            let installed = conn.expect("a connection").install(&url.schema).await;
+            let installed = conn.expect("a connection").install().await;
             installed.expect("lock tables");
         });
         Self { url, server: server.clone() }

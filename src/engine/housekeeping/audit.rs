@@ -48,7 +48,7 @@ pub(in crate::engine) async fn audit(access: Arc<StoreAccess>, engine: Engine, l
             link.drop_connection();
             continue;
         }
-        let result = compare(&mut link, &access, &engine, proxy, &held, &mut suspects).await;
+        let result = compare(&mut link, &engine, proxy, &held, &mut suspects).await;
         link.note_result(&result);
         if let Err(e) = result {
             tracing::debug!(error = %e, "could not compare held locks with their rows");
@@ -62,19 +62,17 @@ async fn rights(link: &mut StoreLink) -> Result<Rights, StoreError> {
 
 async fn compare(
     link: &mut StoreLink,
-    access: &StoreAccess,
     engine: &Engine,
     proxy: ProxyId,
     held: &HeldNow,
     suspects: &mut HashSet<(Key, u64)>,
 ) -> Result<(), StoreError> {
-    let schema = &access.url.schema;
     let conn = link.get().await?;
     let mut lost = Vec::new();
     for page in pages(&held.locks, |(key, _)| key) {
-        lost.extend(conn.without_row(schema, proxy, page).await?);
+        lost.extend(conn.without_row(proxy, page).await?);
     }
-    let without_row = lost_natively(conn, schema, proxy, &held.native).await?;
+    let without_row = lost_natively(conn, proxy, &held.native).await?;
     lost.extend(without_row.intersection(suspects).cloned());
     *suspects = without_row;
     let some = !lost.is_empty();
@@ -82,7 +80,7 @@ async fn compare(
     engine.lose(proxy, lost);
     if some {
         // A row that is made again must not begin below the tokens that were given.
-        conn.raise_base(schema, held.last_token).await?;
+        conn.raise_base(held.last_token).await?;
     }
     Ok(())
 }
@@ -108,7 +106,6 @@ fn pages<T>(locks: &[T], key: impl Fn(&T) -> &Key) -> Vec<&[T]> {
 /// The native holds without a row for which the server still has the lock.
 async fn lost_natively(
     conn: &mut StoreConnection,
-    schema: &str,
     proxy: ProxyId,
     holds: &[NativeHold],
 ) -> Result<HashSet<(Key, u64)>, StoreError> {
@@ -116,7 +113,7 @@ async fn lost_natively(
     for page in pages(holds, |hold| &hold.key) {
         let locks: Vec<(Key, u64)> =
             page.iter().map(|hold| (hold.key.clone(), hold.token)).collect();
-        let without = conn.without_row(schema, proxy, &locks).await?;
+        let without = conn.without_row(proxy, &locks).await?;
         let holder = |(key, _): &(Key, u64)| page.iter().find(|hold| hold.key == *key);
         let asked: Vec<(Key, BackendId)> =
             without.iter().filter_map(holder).map(|hold| (hold.key.clone(), hold.conn)).collect();

@@ -37,14 +37,14 @@ pub(in crate::engine) async fn collect(
             stands = None;
             continue;
         }
-        let audited = audit(&mut link, &access, &engine).await;
+        let audited = audit(&mut link, &engine).await;
         link.note_result(&audited);
         let looked = match link.get().await {
-            Ok(conn) => orphans.enter(conn, &access.url.schema).await,
+            Ok(conn) => orphans.enter(conn).await,
             Err(e) => Err(e),
         };
         link.note_result(&looked);
-        let result = round(&mut link, &access, &mut stands, interval).await;
+        let result = round(&mut link, &mut stands, interval).await;
         link.note_result(&result);
         match result {
             Ok(0) => {}
@@ -60,13 +60,9 @@ pub(in crate::engine) async fn collect(
     }
 }
 
-async fn audit(
-    link: &mut StoreLink,
-    access: &StoreAccess,
-    engine: &Engine,
-) -> Result<(), StoreError> {
+async fn audit(link: &mut StoreLink, engine: &Engine) -> Result<(), StoreError> {
     let Some(proxy) = engine.lease().proxy() else { return Ok(()) };
-    let rows = link.get().await?.read_held(&access.url.schema, proxy).await?;
+    let rows = link.get().await?.read_held(proxy).await?;
     let rows = rows.iter().filter_map(|r| Some((Key::from_row(&r.key)?, r.token))).collect();
     engine.reconcile(proxy, rows);
     Ok(())
@@ -74,13 +70,11 @@ async fn audit(
 
 async fn round(
     link: &mut StoreLink,
-    access: &StoreAccess,
     stands: &mut Option<(u64, Instant)>,
     interval: Duration,
 ) -> Result<u64, StoreError> {
-    let schema = &access.url.schema;
     let conn = link.get().await?;
-    let Meta { epoch, base, here, .. } = conn.read_meta(schema).await?;
+    let Meta { epoch, base, here, .. } = conn.read_meta().await?;
     let since = match *stands {
         Some((seen, since)) if seen == base => since,
         _ => {
@@ -93,12 +87,12 @@ async fn round(
     }
     let mut from = None;
     let mut rows = 0;
-    while let Some(page) = conn.collect(schema, base, from.as_deref()).await? {
+    while let Some(page) = conn.collect(base, from.as_deref()).await? {
         rows += page.rows;
         from = Some(page.to);
         sleep(PAUSE).await;
     }
     let next = base + interval.as_secs().max(1) * TOKENS_A_SECOND;
-    conn.move_base(schema, epoch, base, next).await?;
+    conn.move_base(epoch, base, next).await?;
     Ok(rows)
 }

@@ -58,7 +58,7 @@ async fn write(
     engine: &Engine,
     since_trim: &mut usize,
 ) -> Result<usize, StoreError> {
-    let (schema, history) = (&access.url.schema, &access.history);
+    let history = &access.history;
     let mut written = 0;
     loop {
         let Unwritten { holds, lost, next } = history.unwritten(PAGE);
@@ -72,11 +72,11 @@ async fn write(
         if *since_trim >= TRIM {
             // Room is made first: without the right to delete the table must not grow.
             let kept = history.rows().saturating_sub(rows.len() as u64);
-            if conn.trim_history(schema, kept, DELETED).await? < DELETED {
+            if conn.trim_history(kept, DELETED).await? < DELETED {
                 *since_trim = 0;
             }
         }
-        conn.add_history(schema, history.proxy(), &rows).await?;
+        conn.add_history(history.proxy(), &rows).await?;
         history.wrote(next);
         *since_trim += rows.len();
         written += rows.len();

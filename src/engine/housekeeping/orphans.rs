@@ -21,17 +21,16 @@ impl Orphans {
     pub(in crate::engine) async fn enter(
         &mut self,
         conn: &mut StoreConnection,
-        schema: &str,
     ) -> Result<(), StoreError> {
-        let meta = conn.read_meta(schema).await?;
-        let found = conn.orphan_holders(schema).await?;
+        let meta = conn.read_meta().await?;
+        let found = conn.orphan_holders().await?;
         self.longest = Duration::from_millis(u64::from(meta.max_ttl_ms));
         self.seen.retain(|id, _| found.contains(id));
         let (terms, now) = (Terms { ttl: self.longest }, clock::now());
         for id in found {
             let since = *self.seen.entry(id).or_insert(now);
             if now >= terms.revocable(since) && meta.here {
-                conn.enter_dead(schema, id, meta.epoch).await?;
+                conn.enter_dead(id, meta.epoch).await?;
                 tracing::warn!(proxy = %id, "there are locks of a proxy whose row was deleted: it is registered as dead");
             }
         }

@@ -169,7 +169,7 @@ impl Sweeper {
             (Vec::new(), Vec::new())
         } else {
             let conn = self.link.get().await?;
-            conn.named_holders(&self.access.url.schema, &keys).await?
+            conn.named_holders(&keys).await?
         };
         let named: HashSet<(BackendId, Key)> = named.into_iter().collect();
         let is_known = |lock: &UserLock| {

@@ -112,21 +112,19 @@ async fn answer_questions(
     mut asked: mpsc::UnboundedReceiver<AdminQuery>,
     known: Arc<LastKnown>,
 ) {
-    let mut link = StoreLink::new(Arc::clone(&access));
-    let schema = access.url.schema.clone();
+    let mut link = StoreLink::new(access);
     let mut next = Instant::now() + FIRST;
     loop {
         match timeout_at(next, asked.recv()).await {
             Ok(None) => return,
             Ok(Some(question)) if question.is_vain() => {}
-            Ok(Some(question)) => answer(question, &mut link, &schema, Some(&known)).await,
+            Ok(Some(question)) => answer(question, &mut link, Some(&known)).await,
             Err(_) => {
                 let begun = Instant::now();
                 let (all, _) = oneshot::channel();
-                answer(AdminQuery::Locks(LockFilter::All, all), &mut link, &schema, Some(&known))
-                    .await;
+                answer(AdminQuery::Locks(LockFilter::All, all), &mut link, Some(&known)).await;
                 let (all, _) = oneshot::channel();
-                answer(AdminQuery::Proxies(all), &mut link, &schema, Some(&known)).await;
+                answer(AdminQuery::Proxies(all), &mut link, Some(&known)).await;
                 next = Instant::now() + known.refresh_after(begun.elapsed());
             }
         }
@@ -135,27 +133,20 @@ async fn answer_questions(
 
 /// Carries out orders.
 async fn act(access: Arc<StoreAccess>, mut asked: mpsc::UnboundedReceiver<AdminQuery>) {
-    let mut link = StoreLink::new(Arc::clone(&access));
-    let schema = access.url.schema.clone();
+    let mut link = StoreLink::new(access);
     while let Some(question) = asked.recv().await {
         if !question.is_vain() {
-            answer(question, &mut link, &schema, None).await;
+            answer(question, &mut link, None).await;
         }
     }
 }
 
 /// Answers one query. If the caller has left meanwhile, the answer is dropped.
-async fn answer(
-    question: AdminQuery,
-    link: &mut StoreLink,
-    schema: &str,
-    known: Option<&LastKnown>,
-) {
+async fn answer(question: AdminQuery, link: &mut StoreLink, known: Option<&LastKnown>) {
     match question {
         AdminQuery::Locks(which, reply) => {
-            let rows = twice(link, async |link| {
-                link.get().await?.overview_locks(schema, &which, MOST).await
-            });
+            let rows =
+                twice(link, async |link| link.get().await?.overview_locks(&which, MOST).await);
             let rows = rows.await;
             if let Some(known) = known {
                 known.heard(&rows, which != LockFilter::All);
@@ -166,8 +157,7 @@ async fn answer(
             let _ = reply.send(rows);
         }
         AdminQuery::Proxies(reply) => {
-            let rows =
-                twice(link, async |link| link.get().await?.overview_proxies(schema, MOST).await);
+            let rows = twice(link, async |link| link.get().await?.overview_proxies(MOST).await);
             let rows = rows.await;
             if let Some(known) = known {
                 known.heard(&rows, false);
@@ -178,7 +168,7 @@ async fn answer(
             let _ = reply.send(rows);
         }
         AdminQuery::Waits(asked, reply) => {
-            let seen = twice(link, async |link| link.get().await?.waits_seen(schema, &asked).await);
+            let seen = twice(link, async |link| link.get().await?.waits_seen(&asked).await);
             let _ = reply.send(seen.await);
         }
         AdminQuery::Kill(id, run, reply) => {
@@ -192,13 +182,11 @@ async fn answer(
             let _ = reply.send(done.await);
         }
         AdminQuery::Release(grant, who, reply) => {
-            let done =
-                twice(link, async |link| link.get().await?.ask_release(schema, &grant, &who).await);
+            let done = twice(link, async |link| link.get().await?.ask_release(&grant, &who).await);
             let _ = reply.send(done.await);
         }
         AdminQuery::Status(grant, reply) => {
-            let status =
-                twice(link, async |link| link.get().await?.release_status(schema, &grant).await);
+            let status = twice(link, async |link| link.get().await?.release_status(&grant).await);
             let _ = reply.send(status.await);
         }
     }

@@ -42,7 +42,7 @@ pub(in crate::engine) async fn watch(
     mut peers: watch::Receiver<bool>,
     victims: mpsc::UnboundedSender<Victim>,
 ) {
-    let mut teller = Teller { link: StoreLink::new(Arc::clone(&access)), access, told: None };
+    let mut teller = Teller { link: StoreLink::new(access), told: None };
     let mut seen: FirstBeats = HashMap::new();
     loop {
         // A deadlock inside one proxy is found as it closes.
@@ -105,14 +105,13 @@ fn is_current(circle: &[WaitEdge], seen: &FirstBeats, me: ProxyId) -> bool {
 /// The waits that were published to the other proxies.
 struct Teller {
     link: StoreLink,
-    access: Arc<StoreAccess>,
     /// The incarnation that told them, and the ids of the waits.
     told: Option<(ProxyId, HashSet<u64>)>,
 }
 
 impl Teller {
     async fn beat(&mut self, me: ProxyId) -> Result<(), StoreError> {
-        self.link.get().await?.beat(&self.access.url.schema, me).await
+        self.link.get().await?.beat(me).await
     }
 
     async fn round(&mut self, me: ProxyId, mine: &[WaitRow]) -> Result<Vec<WaitEdge>, StoreError> {
@@ -127,13 +126,12 @@ impl Teller {
         let told = self.told.iter().flat_map(|(_, told)| told);
         let ended: Vec<u64> =
             told.filter(|id| same.is_none() || !now.contains(id)).copied().collect();
-        let schema = &self.access.url.schema;
         if !begun.is_empty() || !ended.is_empty() {
             let conn = self.link.get().await?;
             // Remembered before it is done: taken back in any case.
             let all = self.told.take().map(|(_, told)| told).unwrap_or_default();
             self.told = Some((me, all.union(&now).copied().collect()));
-            conn.tell_waits(schema, me, &begun, &ended).await?;
+            conn.tell_waits(me, &begun, &ended).await?;
         }
         self.told = Some((me, now));
         if mine.is_empty() {
@@ -141,7 +139,7 @@ impl Teller {
             self.link.drop_connection();
             return Ok(Vec::new());
         }
-        self.link.get().await?.read_waits(schema).await
+        self.link.get().await?.read_waits().await
     }
 }
 

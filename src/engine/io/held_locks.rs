@@ -35,24 +35,24 @@ pub(in crate::engine) async fn answer(
     access: Arc<StoreAccess>,
     mut asked: mpsc::UnboundedReceiver<CensusRequest>,
 ) {
-    let mut link = StoreLink::new(Arc::clone(&access));
+    let mut link = StoreLink::new(access);
     while let Some(first) = asked.recv().await {
         let mut replies = vec![first];
         while let Ok(another) = asked.try_recv() {
             replies.push(another);
         }
-        let census = read(&access, &mut link).await;
+        let census = read(&mut link).await;
         for reply in replies {
             let _ = reply.send(census.clone());
         }
     }
 }
 
-async fn read(access: &StoreAccess, link: &mut StoreLink) -> Result<Census, String> {
+async fn read(link: &mut StoreLink) -> Result<Census, String> {
     // An idle connection may have been closed meanwhile: again on a new one.
     for last in [false, true] {
         let conn = link.get().await.map_err(|e| e.to_string())?;
-        let rows = conn.read_all_held(&access.url.schema, MOST + 1).await;
+        let rows = conn.read_all_held(MOST + 1).await;
         link.note_result(&rows);
         match rows {
             Ok(rows) if rows.len() > MOST => return Ok(None),

@@ -34,12 +34,12 @@ pub(in crate::engine) async fn run_reader(
     mut work: mpsc::Receiver<Lookup>,
     finished: mpsc::UnboundedSender<FinishedRead>,
 ) {
-    let mut link = StoreLink::new(Arc::clone(&access));
+    let mut link = StoreLink::new(access);
     while let Some(lookup) = work.recv().await {
-        let mut result = read(&access, &mut link, &lookup).await;
+        let mut result = read(&mut link, &lookup).await;
         if matches!(&result, Err(e) if e.is_unknown()) {
             // A read has no outcome to be unsure of: again on a new connection.
-            result = read(&access, &mut link, &lookup).await;
+            result = read(&mut link, &lookup).await;
         }
         if finished.send(FinishedRead { keys: lookup.keys, result }).is_err() {
             return;
@@ -48,11 +48,10 @@ pub(in crate::engine) async fn run_reader(
 }
 
 async fn read(
-    access: &StoreAccess,
     link: &mut StoreLink,
     Lookup { keys, probed, others }: &Lookup,
 ) -> Result<(Vec<LockRow>, HashSet<Vec<u8>>), StoreError> {
-    let result = link.get().await?.read_locks(&access.url.schema, keys, probed, others).await;
+    let result = link.get().await?.read_locks(keys, probed, others).await;
     link.note_result(&result);
     result
 }

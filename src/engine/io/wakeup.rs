@@ -41,7 +41,7 @@ pub(in crate::engine) async fn listen(
     let mut look = WakeReason::InCase;
     while wanted.wait_for(|wanted| *wanted).await.is_ok() {
         let result = match lease.proxy() {
-            Some(proxy) => hang(&mut link, &access, proxy, look, &mut hung, &rung).await,
+            Some(proxy) => hang(&mut link, proxy, look, &mut hung, &rung).await,
             None => Ok(WakeReason::InCase),
         };
         link.note_result(&result);
@@ -57,7 +57,6 @@ pub(in crate::engine) async fn listen(
 
 async fn hang(
     link: &mut StoreLink,
-    access: &StoreAccess,
     proxy: ProxyId,
     look: WakeReason,
     hung: &mut Option<(ProxyId, u32)>,
@@ -66,7 +65,7 @@ async fn hang(
     let conn = link.get().await?;
     let bell = Some((proxy, conn.id()));
     if *hung != bell {
-        conn.hang_doorbell(&access.url.schema, proxy).await?;
+        conn.hang_doorbell(proxy).await?;
         *hung = bell;
     }
     // A ring before this sleep was lost, so there is a look after its begin.
@@ -99,7 +98,7 @@ pub(in crate::engine) async fn ring(
             proxies.insert(proxy);
         }
         for proxy in proxies {
-            let result = bells.ring(&mut link, &access, proxy).await;
+            let result = bells.ring(&mut link, proxy).await;
             link.note_result(&result);
             let label = if matches!(result, Ok(true)) { "rung" } else { "not_reached" };
             access.metrics.rings.with_label_values(&[label]).inc();
@@ -115,12 +114,7 @@ struct Bells {
 }
 
 impl Bells {
-    async fn ring(
-        &mut self,
-        link: &mut StoreLink,
-        access: &StoreAccess,
-        proxy: ProxyId,
-    ) -> Result<bool, StoreError> {
+    async fn ring(&mut self, link: &mut StoreLink, proxy: ProxyId) -> Result<bool, StoreError> {
         let conn = link.get().await?;
         let here = Some(conn.thread());
         if self.seen_from != here {
@@ -133,7 +127,7 @@ impl Bells {
             return Ok(true);
         }
         self.known.remove(&proxy);
-        let Some(bell) = conn.doorbell_of(&access.url.schema, proxy).await? else {
+        let Some(bell) = conn.doorbell_of(proxy).await? else {
             return Ok(false);
         };
         self.known.insert(proxy, bell);

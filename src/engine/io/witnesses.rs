@@ -151,7 +151,7 @@ impl Witnesses {
             return Err(StoreError::Connect("closed".to_owned()));
         };
         let mut pause = SHORTEST;
-        while !has(&mut conn, &self.access.url.schema, what).await? {
+        while !has(&mut conn, what).await? {
             sleep(pause).await;
             pause = (pause * 2).min(LONGEST);
         }
@@ -160,26 +160,20 @@ impl Witnesses {
     }
 }
 
-async fn has(
-    conn: &mut StoreConnection,
-    schema: &str,
-    what: Evidence<'_>,
-) -> Result<bool, StoreError> {
+async fn has(conn: &mut StoreConnection, what: Evidence<'_>) -> Result<bool, StoreError> {
     match what {
         Evidence::Grants(..) if mutants::on(Mutant::UnwitnessedGrant) => Ok(true),
-        Evidence::Grants(proxy, grants) => {
-            Ok(conn.without_row(schema, proxy, grants).await?.is_empty())
-        }
+        Evidence::Grants(proxy, grants) => Ok(conn.without_row(proxy, grants).await?.is_empty()),
         Evidence::Renewal { .. } if mutants::on(Mutant::UnwitnessedRenewal) => Ok(true),
         Evidence::Renewal { id, epoch, version } => {
-            let rows = conn.read_proxies(schema).await?;
+            let rows = conn.read_proxies().await?;
             let follows = rows.iter().any(|row| {
                 row.id == id
                     && row.state == ProxyState::Live
                     && (row.epoch, row.rvn) == (epoch, version)
             });
             // The candidate follows the writer, but may have been the primary meanwhile.
-            let known = if follows { conn.read_meta(schema).await?.epoch } else { epoch };
+            let known = if follows { conn.read_meta().await?.epoch } else { epoch };
             if known > epoch {
                 return Err(Foreign::Epoch { epoch, known }.into());
             }

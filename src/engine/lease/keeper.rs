@@ -189,13 +189,12 @@ impl Keeper {
     }
 
     async fn renew(&mut self, now: Incarnation) -> Result<(), StoreError> {
-        let schema = self.access.url.schema.clone();
         let counted = now.versions.last().map_or(0, |v| v.wrapping_add(1));
         let new = mutants::or(Mutant::CounterVersion, rand::random(), counted);
         let conn = self.link.get_any().await?;
         let restarted = !same_run(conn.started(), now.run);
         if restarted && !self.outlives {
-            let meta = conn.read_meta(&schema).await?;
+            let meta = conn.read_meta().await?;
             let meta = self.accept(meta).await?;
             tracing::error!(proxy = %now.id, epoch = meta.epoch, "the server was restarted or replaced: its sessions and their locks are gone");
             self.fence();
@@ -207,7 +206,7 @@ impl Keeper {
         let conns = self.access.beside(conn);
         // From before the send: observers saw a renewal that is acknowledged late when it was committed.
         let sent = clock::now();
-        let renewal = conn.renew(&schema, now.id, now.epoch, &now.versions, new, &conns).await?;
+        let renewal = conn.renew(now.id, now.epoch, &now.versions, new, &conns).await?;
         let took = clock::now().saturating_sub(sent);
         self.access.metrics.renewal_seconds.observe(took.as_secs_f64());
         let meta = self.accept(renewal.meta.clone()).await?;
@@ -228,7 +227,7 @@ impl Keeper {
             // Before the locks count there. If it fails, the next beat does it again.
             self.incarnation = Some(now.clone());
             let conn = self.link.get_any().await?;
-            go_on(conn, &schema, &mut now, &self.events).await?;
+            go_on(conn, &mut now, &self.events).await?;
             self.lease.set_run(now.run);
         }
         self.incarnation = Some(now.clone());
@@ -262,9 +261,8 @@ impl Keeper {
             }
         }
         if let Some(shorter) = self.longest.shorter(renewal.meta.max_ttl_ms, &renewal.proxies, at) {
-            let schema = self.access.url.schema.clone();
             let conn = self.link.get().await?;
-            conn.forget_longest(&schema, me.epoch, renewal.meta.max_ttl_ms, shorter).await?;
+            conn.forget_longest(me.epoch, renewal.meta.max_ttl_ms, shorter).await?;
         }
         let needed =
             |id| renewal.proxies.iter().any(|p| p.id == id && p.state != ProxyState::Clean);
@@ -276,9 +274,8 @@ impl Keeper {
     }
 
     async fn revoke(&mut self, row: &ProxyRow) -> Result<(), StoreError> {
-        let schema = self.access.url.schema.clone();
         let conn = self.link.get().await?;
-        if conn.revoke(&schema, row.id, row.rvn).await? {
+        if conn.revoke(row.id, row.rvn).await? {
             tracing::warn!(proxy = %row.id, addr = row.addr, lease_ms = row.ttl_ms, "a proxy did not renew its lease and is declared dead");
             self.take_over(row);
         }

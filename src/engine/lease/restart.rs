@@ -19,7 +19,6 @@ const PAGE: usize = 1000;
 /// run. Sessions whose locks have no row are told before this ends.
 pub(in crate::engine) async fn go_on(
     conn: &mut StoreConnection,
-    schema: &str,
     incarnation: &mut Incarnation,
     events: &mpsc::UnboundedSender<LeaseEvent>,
 ) -> Result<(), StoreError> {
@@ -29,11 +28,11 @@ pub(in crate::engine) async fn go_on(
     let (reply, held) = oneshot::channel();
     let _ = events.send(LeaseEvent::Restarted { proxy, run, reply });
     let HeldNow { locks, last_token, .. } = held.await.map_err(ended)?;
-    let lost = lost(conn, schema, proxy, &locks).await?;
+    let lost = lost(conn, proxy, &locks).await?;
     if !lost.is_empty() {
         tracing::error!(proxy = %proxy, locks = lost.len(), "the server has lost locks in its restart: innodb_flush_log_at_trx_commit is not 1, or its rows were changed");
         // A row that is made again must not begin below the tokens that were given.
-        conn.raise_base(schema, last_token).await?;
+        conn.raise_base(last_token).await?;
     }
     let (reply, told) = oneshot::channel();
     let _ = events.send(LeaseEvent::Compared { proxy, lost, reply });
@@ -45,13 +44,12 @@ pub(in crate::engine) async fn go_on(
 
 async fn lost(
     conn: &mut StoreConnection,
-    schema: &str,
     proxy: ProxyId,
     locks: &[(Key, u64)],
 ) -> Result<Vec<(Key, u64)>, StoreError> {
     let mut lost = Vec::new();
     for page in locks.chunks(PAGE) {
-        lost.extend(conn.without_row(schema, proxy, page).await?);
+        lost.extend(conn.without_row(proxy, page).await?);
     }
     Ok(lost)
 }

@@ -72,7 +72,7 @@ async fn take_over(access: Arc<StoreAccess>, running: Arc<Takeovers>, row: Proxy
                     false => Ids::OfAnother,
                 };
                 let tagged = (!own || access.shares).then_some(last);
-                end_sessions(conn, &access.url.schema, &row, ids, tagged).await
+                end_sessions(conn, &row, ids, tagged).await
             }
             Err(e) => Err(e),
         };
@@ -108,7 +108,7 @@ async fn take_over(access: Arc<StoreAccess>, running: Arc<Takeovers>, row: Proxy
     access.metrics.takeovers.inc();
     tracing::info!(proxy = %row.id, addr = row.addr, "a dead proxy's locks are free");
     if let Ok(conn) = link.get().await {
-        let result = conn.sweep_clean(&access.url.schema).await;
+        let result = conn.sweep_clean().await;
         link.note_result(&result);
     }
     link.drop_connection();
@@ -139,12 +139,11 @@ const BLIND: &str =
 /// attribute. One that came later took no lock for it, whatever its attribute: any client may set one.
 async fn end_sessions(
     conn: &mut StoreConnection,
-    schema: &str,
     row: &ProxyRow,
     of_rows: Ids,
     tagged: Option<u64>,
 ) -> Result<TakeoverStatus, StoreError> {
-    let mut ids = conn.sessions_of(schema, row.id, tagged, of_rows != Ids::OfAnother).await?;
+    let mut ids = conn.sessions_of(row.id, tagged, of_rows != Ids::OfAnother).await?;
     if of_rows == Ids::OfThisRun && tagged.is_some() {
         ids.extend(row.conns.iter().copied().filter(|id| *id != u64::from(conn.id())));
     }
@@ -153,7 +152,7 @@ async fn end_sessions(
         there => there?,
     };
     if there.is_empty() || mutants::on(Mutant::StealBeforeGone) {
-        conn.declare_clean(schema, row.id).await?;
+        conn.declare_clean(row.id).await?;
         return Ok(TakeoverStatus::Clean);
     }
     if of_rows == Ids::Doubtful {

@@ -54,7 +54,6 @@ impl Keeper {
     async fn carry_over(&mut self, now: &Incarnation, meta: &Meta) -> Result<bool, StoreError> {
         self.lease.stop_grants();
         let (id, epoch, seen) = (now.id, meta.epoch, clock::now());
-        let schema = self.access.url.schema.clone();
         let (reply, held) = oneshot::channel();
         let _ = self.events.send(LeaseEvent::Moving { proxy: id, reply });
         let held = held.await.map_err(ended)?;
@@ -75,18 +74,18 @@ impl Keeper {
             conns: self.access.beside(conn),
             native: self.native,
         };
-        conn.enter_again(&schema, &row, now.epoch, epoch).await?;
+        conn.enter_again(&row, now.epoch, epoch).await?;
         let lossless = clusters::is_lossless(&self.access.writer, conn, &self.guarantee)
-            && conn.epoch_before(&schema, epoch).await? == Some(now.epoch);
+            && conn.epoch_before(epoch).await? == Some(now.epoch);
         // An incarnation that this proxy remembers and this server does not know is waited for, too.
         for peer in self.peers.iter().filter(|_| lossless) {
-            conn.enter_again(&schema, peer, now.epoch, epoch).await?;
+            conn.enter_again(peer, now.epoch, epoch).await?;
         }
-        let lost = write_rows(conn, &schema, id, epoch, &held).await?;
+        let lost = write_rows(conn, id, epoch, &held).await?;
         // From before the send, as of every renewal.
         let sent = clock::now();
-        if !conn.rejoin(&schema, &row, epoch, &versions, longest).await? {
-            if conn.read_meta(&schema).await?.epoch != epoch {
+        if !conn.rejoin(&row, epoch, &versions, longest).await? {
+            if conn.read_meta().await?.epoch != epoch {
                 let message = "another epoch has begun".to_owned();
                 return Err(StoreError::Refused { code: 1105, message });
             }
@@ -103,7 +102,7 @@ impl Keeper {
         self.lease.set_home(&ident);
         let (kept, gone) = (held.len() - lost.len(), lost.len());
         self.begin_grace(meta, seen);
-        let schema = schema.clone();
+        let schema = self.access.url.schema.clone();
         let writer = BatchWriter { schema, proxy: id, epoch, base: meta.base, run };
         let (reply, told) = oneshot::channel();
         let _ = self.events.send(LeaseEvent::Moved { writer, lost, reply });
@@ -183,8 +182,7 @@ impl Keeper {
             GrantWait::Start if alive || self.lease.is_good() => GrantWait::Over,
             GrantWait::Start => GrantWait::Start,
             GrantWait::Grace if self.lease.is_good() || clusters::all_came(me, renewal) => {
-                let schema = self.access.url.schema.clone();
-                self.link.get().await?.end_grace(&schema, me.epoch).await?;
+                self.link.get().await?.end_grace(me.epoch).await?;
                 GrantWait::Over
             }
             // Another proxy has waited it.
@@ -225,14 +223,13 @@ fn ended<T>(_: T) -> StoreError {
 /// Writes the rows of held locks; which are lost.
 async fn write_rows(
     conn: &mut StoreConnection,
-    schema: &str,
     proxy: ProxyId,
     epoch: u64,
     held: &[CarriedLock],
 ) -> Result<HashSet<Key>, StoreError> {
     let mut lost = HashSet::new();
     for page in held.chunks(CARRIED) {
-        lost.extend(conn.carry_over(schema, proxy, epoch, page).await?);
+        lost.extend(conn.carry_over(proxy, epoch, page).await?);
     }
     Ok(lost)
 }
@@ -248,7 +245,7 @@ async fn look_for_ghosts(
     // Once is not enough: a release may be under way.
     for _ in 0..2 {
         let rows = match link.get().await {
-            Ok(conn) => conn.read_held(&access.url.schema, proxy).await,
+            Ok(conn) => conn.read_held(proxy).await,
             Err(e) => Err(e),
         };
         link.note_result(&rows);

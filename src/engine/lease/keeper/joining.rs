@@ -16,18 +16,17 @@ use crate::types::ProxyId;
 
 impl Keeper {
     pub(super) async fn join(&mut self) -> Result<(), StoreError> {
-        let schema = self.access.url.schema.clone();
-        let meta = self.link.get_any().await?.read_meta(&schema).await?;
+        let meta = self.link.get_any().await?.read_meta().await?;
         let meta = self.accept(meta).await?;
         let seen = clock::now();
         let conn = self.link.get_any().await?;
-        let others = conn.read_proxies(&schema).await?;
+        let others = conn.read_proxies().await?;
         self.predecessors.find_gone();
         let over = |row: &ProxyRow| self.predecessors.is_over(row.id);
         let mut dead: Vec<&ProxyRow> = Vec::new();
         for row in others.iter().filter(|row| over(row)) {
             match row.state {
-                ProxyState::Live if !conn.revoke(&schema, row.id, row.rvn).await? => {}
+                ProxyState::Live if !conn.revoke(row.id, row.rvn).await? => {}
                 ProxyState::Live | ProxyState::Dead => dead.push(row),
                 ProxyState::Clean => {}
             }
@@ -49,7 +48,7 @@ impl Keeper {
         };
         self.predecessors.note_registering(row.id);
         let sent = clock::now();
-        let registered = conn.register(&schema, &row, meta.epoch).await;
+        let registered = conn.register(&row, meta.epoch).await;
         if registered.is_err() {
             self.predecessors.forget(|own| own == row.id);
         }
@@ -71,11 +70,10 @@ impl Keeper {
 
     /// Takes back a registration that does not count. Nothing was granted under it, so nobody need take it over.
     async fn withdraw(&mut self, row: &ProxyRow) -> Result<(), StoreError> {
-        let schema = self.access.url.schema.clone();
         let conn = self.link.get_any().await?;
-        if conn.revoke(&schema, row.id, row.rvn).await? {
-            conn.declare_clean(&schema, row.id).await?;
-            conn.sweep_clean(&schema).await?;
+        if conn.revoke(row.id, row.rvn).await? {
+            conn.declare_clean(row.id).await?;
+            conn.sweep_clean().await?;
         }
         self.predecessors.withdrawn(row.id);
         Ok(())

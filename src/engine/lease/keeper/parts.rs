@@ -66,7 +66,6 @@ impl Keeper {
             Err(foreign) => return Err(foreign.into()),
         };
         self.lease.stop_grants();
-        let schema = self.access.url.schema.clone();
         let who = format!("the proxy at {}", self.addr);
         let longest = milliseconds(self.server.longest(self.terms));
         let known = self.server.known();
@@ -74,8 +73,8 @@ impl Keeper {
         if let Some(why) = clusters::stays(&self.access.writer, conn, &foreign).await? {
             return Err(Foreign::Unfit { foreign: Box::new(foreign), why }.into());
         }
-        let opened = conn.succeed(&schema, &foreign, known, longest, &who).await?;
-        let meta = conn.read_meta(&schema).await?;
+        let opened = conn.succeed(&foreign, known, longest, &who).await?;
+        let meta = conn.read_meta().await?;
         self.server.check(&meta)?;
         if opened {
             tracing::warn!(

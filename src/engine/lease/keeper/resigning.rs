@@ -44,12 +44,11 @@ impl Keeper {
 
     /// Ends all incarnations of this process, with what the server still runs for them. Those of which nothing is left.
     async fn leave(&mut self, mine: Option<&Incarnation>) -> Result<Vec<ProxyId>, StoreError> {
-        let schema = self.access.url.schema.clone();
         let conn = self.link.get().await?;
         let changed = |row: &ProxyRow| {
             mine.is_some_and(|mine| mine.id == row.id && !mine.versions.contains(&row.rvn))
         };
-        let mut rows = conn.read_proxies(&schema).await?;
+        let mut rows = conn.read_proxies().await?;
         // Ends when no row of this process is live, or by `LIMIT`.
         loop {
             let own = |row: &&ProxyRow| self.predecessors.is_own(row.id) && !changed(row);
@@ -60,10 +59,10 @@ impl Keeper {
             }
             // Others take over at once what is dead, if this is all that there is time for.
             for row in live {
-                conn.revoke(&schema, row.id, row.rvn).await?;
+                conn.revoke(row.id, row.rvn).await?;
             }
             // A renewal that was on its way may have arrived before.
-            rows = conn.read_proxies(&schema).await?;
+            rows = conn.read_proxies().await?;
         }
         if let Some(row) = rows.iter().find(|row| changed(row)) {
             tracing::warn!(proxy = %row.id, "its row was changed, and stays in the lease table");
@@ -73,13 +72,13 @@ impl Keeper {
         };
         let ended: Vec<_> = rows.into_iter().filter(over).collect();
         for row in &ended {
-            if conn.read_held(&schema, row.id).await?.is_empty() {
-                conn.declare_clean(&schema, row.id).await?;
+            if conn.read_held(row.id).await?.is_empty() {
+                conn.declare_clean(row.id).await?;
             } else {
                 self.running.start(&self.access, row, true);
             }
         }
-        conn.sweep_clean(&schema).await?;
+        conn.sweep_clean().await?;
         while ended.iter().any(|row| self.running.is_under_way(row.id)) {
             sleep(LOOK).await;
         }

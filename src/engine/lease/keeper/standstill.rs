@@ -71,14 +71,13 @@ impl Keeper {
         mine: &Incarnation,
         error: &StoreError,
     ) -> Result<Option<String>, StoreError> {
-        let schema = self.access.url.schema.clone();
         let alone = self.access.writer.servers().len() <= 1;
         let conn = self.reader.get().await?;
         if !same_run(conn.started(), mine.run) {
             return Ok(None);
         }
         let sent = clock::now();
-        let read = conn.read_standstill(&schema).await?;
+        let read = conn.read_standstill().await?;
         // A read-only server may be a former primary, also one that its replicas have left meanwhile.
         if read.read_only && (!alone || self.had_peers || conn.has_peers().await?) {
             return Ok(None);
