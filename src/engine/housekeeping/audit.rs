@@ -17,7 +17,6 @@ use crate::engine::io::link::{StoreAccess, StoreLink};
 use crate::engine::messages::{HeldNow, NativeHold};
 use crate::lock::name::Key;
 use crate::store::connection::{StoreConnection, StoreError};
-use crate::store::rights::Rights;
 use crate::types::{BackendId, ProxyId};
 
 /// The account's rights are read again in each round of this number.
@@ -36,9 +35,7 @@ pub(in crate::engine) async fn audit(access: Arc<StoreAccess>, engine: Engine, l
         if round % RIGHTS == 0 {
             // A right that was granted meanwhile counts for new connections.
             link.drop_connection();
-            let rights = rights(&mut link).await;
-            link.note_result(&rights);
-            if let Ok(rights) = rights {
+            if let Ok(rights) = link.ask(async |conn| conn.rights().await).await {
                 access.show_rights(rights);
             }
         }
@@ -48,26 +45,22 @@ pub(in crate::engine) async fn audit(access: Arc<StoreAccess>, engine: Engine, l
             link.drop_connection();
             continue;
         }
-        let result = compare(&mut link, &engine, proxy, &held, &mut suspects).await;
-        link.note_result(&result);
-        if let Err(e) = result {
+        let compared = async |conn: &mut StoreConnection| {
+            compare(conn, &engine, proxy, &held, &mut suspects).await
+        };
+        if let Err(e) = link.ask(compared).await {
             tracing::debug!(error = %e, "could not compare held locks with their rows");
         }
     }
 }
 
-async fn rights(link: &mut StoreLink) -> Result<Rights, StoreError> {
-    link.get().await?.rights().await
-}
-
 async fn compare(
-    link: &mut StoreLink,
+    conn: &mut StoreConnection,
     engine: &Engine,
     proxy: ProxyId,
     held: &HeldNow,
     suspects: &mut HashSet<(Key, u64)>,
 ) -> Result<(), StoreError> {
-    let conn = link.get().await?;
     let mut lost = Vec::new();
     for page in pages(&held.locks, |(key, _)| key) {
         lost.extend(conn.without_row(proxy, page).await?);

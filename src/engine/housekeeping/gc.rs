@@ -14,7 +14,7 @@ use super::orphans::Orphans;
 use crate::engine::handle::Engine;
 use crate::engine::io::link::{StoreAccess, StoreLink};
 use crate::lock::name::Key;
-use crate::store::connection::StoreError;
+use crate::store::connection::{StoreConnection, StoreError};
 use crate::store::meta::Meta;
 
 /// Pause between two pages.
@@ -37,16 +37,10 @@ pub(in crate::engine) async fn collect(
             stands = None;
             continue;
         }
-        let audited = audit(&mut link, &engine).await;
-        link.note_result(&audited);
-        let looked = match link.get().await {
-            Ok(conn) => orphans.enter(conn).await,
-            Err(e) => Err(e),
-        };
-        link.note_result(&looked);
-        let result = round(&mut link, &mut stands, interval).await;
-        link.note_result(&result);
-        match result {
+        // The next round does again what failed.
+        let _ = link.ask(async |conn| audit(conn, &engine).await).await;
+        let _ = link.ask(async |conn| orphans.enter(conn).await).await;
+        match link.ask(async |conn| round(conn, &mut stands, interval).await).await {
             Ok(0) => {}
             Ok(rows) => {
                 access.metrics.rows_collected.inc_by(rows);
@@ -60,20 +54,19 @@ pub(in crate::engine) async fn collect(
     }
 }
 
-async fn audit(link: &mut StoreLink, engine: &Engine) -> Result<(), StoreError> {
+async fn audit(conn: &mut StoreConnection, engine: &Engine) -> Result<(), StoreError> {
     let Some(proxy) = engine.lease().proxy() else { return Ok(()) };
-    let rows = link.get().await?.read_held(proxy).await?;
+    let rows = conn.read_held(proxy).await?;
     let rows = rows.iter().filter_map(|r| Some((Key::from_row(&r.key)?, r.token))).collect();
     engine.reconcile(proxy, rows);
     Ok(())
 }
 
 async fn round(
-    link: &mut StoreLink,
+    conn: &mut StoreConnection,
     stands: &mut Option<(u64, Instant)>,
     interval: Duration,
 ) -> Result<u64, StoreError> {
-    let conn = link.get().await?;
     let Meta { epoch, base, here, .. } = conn.read_meta().await?;
     let since = match *stands {
         Some((seen, since)) if seen == base => since,

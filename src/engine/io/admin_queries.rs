@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout_at};
 use super::last_known::LastKnown;
 use super::link::{StoreAccess, StoreLink};
 use super::query_error::QueryError;
-use crate::store::connection::StoreError;
+use crate::store::connection::StoreConnection;
 use crate::store::identity::same_run;
 use crate::store::overview::{LockFilter, LockInfo, ProxyInfo};
 use crate::store::releases::{GrantId, ReleaseStatus};
@@ -145,9 +145,8 @@ async fn act(access: Arc<StoreAccess>, mut asked: mpsc::UnboundedReceiver<AdminQ
 async fn answer(question: AdminQuery, link: &mut StoreLink, known: Option<&LastKnown>) {
     match question {
         AdminQuery::Locks(which, reply) => {
-            let rows =
-                twice(link, async |link| link.get().await?.overview_locks(&which, MOST).await);
-            let rows = rows.await;
+            let rows = link.ask_twice(async |conn| conn.overview_locks(&which, MOST).await).await;
+            let rows = rows.map_err(QueryError::from);
             if let Some(known) = known {
                 known.heard(&rows, which != LockFilter::All);
                 if let (LockFilter::All, Ok(rows)) = (&which, &rows) {
@@ -157,8 +156,8 @@ async fn answer(question: AdminQuery, link: &mut StoreLink, known: Option<&LastK
             let _ = reply.send(rows);
         }
         AdminQuery::Proxies(reply) => {
-            let rows = twice(link, async |link| link.get().await?.overview_proxies(MOST).await);
-            let rows = rows.await;
+            let rows = link.ask_twice(async |conn| conn.overview_proxies(MOST).await).await;
+            let rows = rows.map_err(QueryError::from);
             if let Some(known) = known {
                 known.heard(&rows, false);
                 if let Ok(rows) = &rows {
@@ -168,41 +167,25 @@ async fn answer(question: AdminQuery, link: &mut StoreLink, known: Option<&LastK
             let _ = reply.send(rows);
         }
         AdminQuery::Waits(asked, reply) => {
-            let seen = twice(link, async |link| link.get().await?.waits_seen(&asked).await);
-            let _ = reply.send(seen.await);
+            let seen = link.ask_twice(async |conn| conn.waits_seen(&asked).await).await;
+            let _ = reply.send(seen.map_err(QueryError::from));
         }
         AdminQuery::Kill(id, run, reply) => {
-            let done = twice(link, async |link| {
-                let conn = link.get().await?;
+            let kill = async |conn: &mut StoreConnection| {
                 if run.is_some_and(|run| !same_run(run, conn.started())) {
                     return Ok(KillResult::Accepted);
                 }
                 conn.kill(id.0).await
-            });
-            let _ = reply.send(done.await);
+            };
+            let _ = reply.send(link.ask_twice(kill).await.map_err(QueryError::from));
         }
         AdminQuery::Release(grant, who, reply) => {
-            let done = twice(link, async |link| link.get().await?.ask_release(&grant, &who).await);
-            let _ = reply.send(done.await);
+            let done = link.ask_twice(async |conn| conn.ask_release(&grant, &who).await).await;
+            let _ = reply.send(done.map_err(QueryError::from));
         }
         AdminQuery::Status(grant, reply) => {
-            let status = twice(link, async |link| link.get().await?.release_status(&grant).await);
-            let _ = reply.send(status.await);
+            let status = link.ask_twice(async |conn| conn.release_status(&grant).await).await;
+            let _ = reply.send(status.map_err(QueryError::from));
         }
     }
-}
-
-/// An idle connection may have been closed meanwhile: again on a new one. Each query may be run
-/// twice without harm.
-async fn twice<T>(
-    link: &mut StoreLink,
-    ask: impl AsyncFn(&mut StoreLink) -> Result<T, StoreError>,
-) -> Result<T, QueryError> {
-    let mut last = ask(link).await;
-    link.note_result(&last);
-    if last.as_ref().is_err_and(StoreError::is_unknown) {
-        last = ask(link).await;
-        link.note_result(&last);
-    }
-    Ok(last?)
 }

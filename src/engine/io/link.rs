@@ -196,6 +196,31 @@ impl StoreLink {
         }
     }
 
+    /// Asks, and takes in the result.
+    pub async fn ask<T>(
+        &mut self,
+        ask: impl AsyncFnOnce(&mut StoreConnection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let result = match self.get().await {
+            Ok(conn) => ask(conn).await,
+            Err(e) => Err(e),
+        };
+        self.note_result(&result);
+        result
+    }
+
+    /// An idle connection may have been closed meanwhile: asks again on a new one. The query may
+    /// be run twice without harm.
+    pub async fn ask_twice<T>(
+        &mut self,
+        ask: impl AsyncFn(&mut StoreConnection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        match self.ask(&ask).await {
+            Err(e) if e.is_unknown() => self.ask(&ask).await,
+            last => last,
+        }
+    }
+
     /// Drops the connection.
     pub fn drop_connection(&mut self) {
         self.to = None;

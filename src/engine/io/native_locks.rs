@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::link::{StoreAccess, StoreLink};
 use crate::lock::name::{Key, Name};
-use crate::store::connection::StoreError;
+use crate::store::connection::{StoreConnection, StoreError};
 use crate::store::user_locks::UserLocks;
 use crate::types::{BackendId, Flavour};
 
@@ -84,12 +84,12 @@ pub(in crate::engine) async fn answer(
         while let Ok(another) = asked.try_recv() {
             questions.push(another);
         }
-        let mut read = read(&mut link, &questions).await;
-        if read.as_ref().is_err_and(StoreError::is_unknown) {
+        let mut answers = link.ask(async |conn| read(conn, &questions).await).await;
+        if answers.as_ref().is_err_and(StoreError::is_unknown) {
             // An idle connection may have been closed meanwhile.
-            read = self::read(&mut link, &questions).await;
+            answers = link.ask(async |conn| read(conn, &questions).await).await;
         }
-        match read {
+        match answers {
             Ok((answers, unlisted)) => {
                 complaint.note_unlisted(unlisted);
                 for (NativeQuestion { reply, .. }, answer) in questions.into_iter().zip(answers) {
@@ -139,19 +139,9 @@ impl Complaint {
 type NativeAnswers = (Vec<NativeLocks>, Option<&'static str>);
 
 async fn read(
-    link: &mut StoreLink,
+    conn: &mut StoreConnection,
     questions: &[NativeQuestion],
 ) -> Result<NativeAnswers, StoreError> {
-    let result = read_once(link, questions).await;
-    link.note_result(&result);
-    result
-}
-
-async fn read_once(
-    link: &mut StoreLink,
-    questions: &[NativeQuestion],
-) -> Result<NativeAnswers, StoreError> {
-    let conn = link.get().await?;
     let mut ids: Vec<u64> = questions.iter().map(|q| q.conn.0).collect();
     ids.sort_unstable();
     ids.dedup();

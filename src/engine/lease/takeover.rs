@@ -56,27 +56,24 @@ async fn take_over(access: Arc<StoreAccess>, running: Arc<Takeovers>, row: Proxy
     let mut warned = false;
     let mut begun: Option<(i64, u64)> = None;
     loop {
-        let result = match link.get().await {
-            Ok(conn) => {
-                let (run, id) = (conn.started(), u64::from(conn.id()));
-                let (_, last) = match begun {
-                    Some(seen) if same_run(seen.0, run) => seen,
-                    _ => *begun.insert((run, id)),
-                };
-                // The row was read on that server: its ids mean nothing on the next one.
-                let same = same_run(run, row.server_start)
-                    && home.as_ref().is_none_or(|h| **h == *conn.ident());
-                let ids = match same {
-                    _ if row.server_start == UNKNOWN_RUN => Ids::Doubtful,
-                    true => Ids::OfThisRun,
-                    false => Ids::OfAnother,
-                };
-                let tagged = (!own || access.shares).then_some(last);
-                end_sessions(conn, &row, ids, tagged).await
-            }
-            Err(e) => Err(e),
+        let end = async |conn: &mut StoreConnection| {
+            let (run, id) = (conn.started(), u64::from(conn.id()));
+            let (_, last) = match begun {
+                Some(seen) if same_run(seen.0, run) => seen,
+                _ => *begun.insert((run, id)),
+            };
+            // The row was read on that server: its ids mean nothing on the next one.
+            let same = same_run(run, row.server_start)
+                && home.as_ref().is_none_or(|h| **h == *conn.ident());
+            let ids = match same {
+                _ if row.server_start == UNKNOWN_RUN => Ids::Doubtful,
+                true => Ids::OfThisRun,
+                false => Ids::OfAnother,
+            };
+            let tagged = (!own || access.shares).then_some(last);
+            end_sessions(conn, &row, ids, tagged).await
         };
-        link.note_result(&result);
+        let result = link.ask(end).await;
         if matches!(result, Ok(TakeoverStatus::Powerless(_))) {
             // A right that is granted meanwhile counts for new connections.
             link.drop_connection();

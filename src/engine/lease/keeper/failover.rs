@@ -244,12 +244,7 @@ async fn look_for_ghosts(
     let mut link = StoreLink::new(Arc::clone(&access));
     // Once is not enough: a release may be under way.
     for _ in 0..2 {
-        let rows = match link.get().await {
-            Ok(conn) => conn.read_held(proxy).await,
-            Err(e) => Err(e),
-        };
-        link.note_result(&rows);
-        let Ok(rows) = rows else { return };
+        let Ok(rows) = link.ask(async |conn| conn.read_held(proxy).await).await else { return };
         let rows = rows.iter().filter_map(|r| Some((Key::from_row(&r.key)?, r.token)));
         let _ = events.send(LeaseEvent::Read { proxy, rows: rows.collect() });
         sleep(SECOND_LOOK).await;
