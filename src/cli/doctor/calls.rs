@@ -67,7 +67,7 @@ fn strings_with_a_name(text: &[u8], dialect: Dialect) -> Vec<usize> {
     let mut found = Vec::new();
     Scanner::new(dialect).feed(text, 0, |token, _| {
         if token.kind == Kind::String {
-            let inner = text[token.start..token.end].to_ascii_uppercase();
+            let inner = token.bytes(text).to_ascii_uppercase();
             let place = |f: Function| memchr::memmem::find(&inner, f.name().as_bytes());
             found
                 .extend(Function::ALL.into_iter().filter_map(place).min().map(|n| token.start + n));

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::lock::function::Function;
 use crate::sql::expression::argument::{Argument, argument};
 use crate::sql::lexer::scanner::{Kind, Token, is_space};
-use crate::sql::lexer::tokens::{TokenCursor, holds};
+use crate::sql::lexer::tokens::{TokenCursor, code, holds};
 
 /// A statement of one call.
 pub(super) enum Bare {
@@ -61,8 +61,7 @@ pub enum Alias {
 pub(super) fn read(text: &[u8], tokens: &[Token]) -> Option<Bare> {
     let hint = tokens.iter().any(|t| t.kind == Kind::Hint);
     let marks: Vec<Token> = tokens.iter().copied().filter(|t| t.kind == Kind::Versioned).collect();
-    let code = |t: &Token| !matches!(t.kind, Kind::Hint | Kind::Versioned);
-    let tokens: Vec<Token> = tokens.iter().copied().filter(code).collect();
+    let tokens = code(tokens);
     let inside = |at: usize| {
         let before = marks.partition_point(|m| m.start < at);
         marks[..before].last().is_some_and(|m| m.opens(text))

@@ -56,7 +56,7 @@ pub fn pieces_with_commits(text: &[u8], dialect: Dialect) -> Option<Vec<Range<us
 
 /// How the statement commits that begins at the first of these tokens.
 fn read(text: &[u8], tokens: &[Token], flavour: Flavour) -> Option<Commit> {
-    let code = tokens.iter().copied().filter(|t| !matches!(t.kind, Kind::Hint | Kind::Versioned));
+    let code = tokens.iter().copied().filter(Token::is_code);
     let code: Vec<Token> = code.take_while(|t| !matches!(t.kind, Kind::Punct(b';' | 0))).collect();
     let after = if flavour == Flavour::MariaDb { after_settings(text, &code) } else { 0 };
     let code = code.get(after..)?;

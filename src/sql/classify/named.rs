@@ -7,7 +7,7 @@ use crate::sql::expression::effects::is_repeatable;
 use crate::sql::expression::settings::after_settings;
 use crate::sql::lexer::dialect::Dialect;
 use crate::sql::lexer::scanner::{Kind, Token, is_space};
-use crate::sql::lexer::tokens::TokenCursor;
+use crate::sql::lexer::tokens::{TokenCursor, code, only_statement};
 use crate::types::Flavour;
 
 /// One such statement.
@@ -113,11 +113,10 @@ pub fn plain_literal(string: &[u8]) -> Option<&[u8]> {
 
 /// Whether one of a text's statements begins like one.
 pub(in crate::sql) fn stands_in(text: &[u8], tokens: &[Token]) -> bool {
-    let code = |t: &&Token| !matches!(t.kind, Kind::Hint | Kind::Versioned);
     let mut starts = true;
-    tokens.iter().filter(code).any(|t| {
-        let is = |word: &&[u8]| text[t.start..t.end].eq_ignore_ascii_case(word);
-        let named = starts && [&b"PREPARE"[..], b"EXECUTE", b"DEALLOCATE"].iter().any(is);
+    tokens.iter().filter(|t| t.is_code()).any(|t| {
+        let is = |word: &&str| t.is(text, word);
+        let named = starts && ["PREPARE", "EXECUTE", "DEALLOCATE"].iter().any(is);
         starts = t.kind == Kind::Punct(b';');
         named
     })
@@ -128,8 +127,7 @@ pub(in crate::sql) fn executes(text: &[u8], tokens: &[Token]) -> bool {
     let is_name = |t: &Token| matches!(t.kind, Kind::Word | Kind::Quoted);
     tokens.iter().enumerate().any(|(i, t)| {
         let of_a_name = i.checked_sub(1).and_then(|before| tokens.get(before));
-        t.kind == Kind::Word
-            && text[t.start..t.end].eq_ignore_ascii_case(b"EXECUTE")
+        t.is(text, "EXECUTE")
             && tokens.get(i + 1).is_some_and(is_name)
             && of_a_name.is_none_or(|t| !matches!(t.kind, Kind::Punct(b'@' | b'.')))
     })
@@ -138,13 +136,8 @@ pub(in crate::sql) fn executes(text: &[u8], tokens: &[Token]) -> bool {
 /// Reads such a statement; `None` for any other.
 pub(in crate::sql) fn read(text: &[u8], tokens: &[Token], dialect: Dialect) -> Option<Named> {
     let flavour = dialect.flavour;
-    let code = |t: &Token| !matches!(t.kind, Kind::Hint | Kind::Versioned);
-    let code: Vec<Token> = tokens.iter().copied().filter(code).collect();
-    let last = code.iter().rposition(|t| !matches!(t.kind, Kind::Punct(b';' | 0)))?;
-    let code = &code[..=last];
-    if code.iter().any(|t| t.kind == Kind::Punct(b';')) {
-        return None;
-    }
+    let code = code(tokens);
+    let code = only_statement(&code)?;
     let after = if flavour == Flavour::MariaDb { after_settings(text, code) } else { 0 };
     let set = after > 0;
     let mut c = TokenCursor::new(text, code.get(after..)?);
@@ -185,8 +178,7 @@ fn source(text: &[u8], c: &mut TokenCursor<'_>, dialect: Dialect, set: bool) -> 
     let mut taken = Vec::new();
     let mut depth = 0;
     while let Some(token) = c.peek() {
-        let word = text[token.start..token.end].eq_ignore_ascii_case(b"USING");
-        if depth == 0 && token.kind == Kind::Word && word {
+        if depth == 0 && token.is(text, "USING") {
             break;
         }
         depth = deeper(depth, token);

@@ -17,10 +17,10 @@ pub fn split(text: &[u8], tokens: &[Token]) -> Option<Vec<Range<usize>>> {
         if token.kind == Kind::Versioned {
             versioned = token.opens(text);
         }
-        if matches!(token.kind, Kind::Hint | Kind::Versioned) {
+        if !token.is_code() {
             continue;
         }
-        let word = &text[token.start..token.end];
+        let word = token.bytes(text);
         // MariaDB's labels in Oracle mode: <<label>>
         let labelled = token.kind == Kind::Punct(b'<');
         if first && (labelled || is_compound(text, tokens, i, word)) {
@@ -61,7 +61,7 @@ fn is_compound(text: &[u8], tokens: &[Token], at: usize, word: &[u8]) -> bool {
         "USER",
     ];
     let is = |w: &[u8], known: &str| w.eq_ignore_ascii_case(known.as_bytes());
-    let next = tokens.get(at + 1).map(|t| &text[t.start..t.end]);
+    let next = tokens.get(at + 1).map(|t| t.bytes(text));
     // In Oracle mode a block begins so.
     let block = next.is_some_and(|w| !is(w, ";") && !is(w, "\0") && !is(w, "WORK"));
     let defines = is(word, "CREATE") || is(word, "ALTER");

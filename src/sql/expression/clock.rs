@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::sql::lexer::dialect::Dialect;
-use crate::sql::lexer::scanner::{Kind, Token};
+use crate::sql::lexer::scanner::Token;
 use crate::sql::lexer::tokens::tokens;
 use crate::types::Flavour;
 
@@ -44,10 +44,6 @@ impl ClockPlace {
     }
 }
 
-fn is(text: &[u8], token: &Token, word: &str) -> bool {
-    token.kind == Kind::Word && text[token.start..token.end].eq_ignore_ascii_case(word.as_bytes())
-}
-
 fn names_clock(text: &[u8]) -> bool {
     memchr::memmem::find(&text.to_ascii_lowercase(), b"timestamp").is_some()
 }
@@ -55,7 +51,7 @@ fn names_clock(text: &[u8]) -> bool {
 /// After `SET STATEMENT`: of settings within settings, only the inner ones would count.
 fn in_settings(text: &[u8], all: &[Token], start: usize) -> Option<ClockPlace> {
     let before = &all[..all.partition_point(|token| token.start < start)];
-    let mut settings = before.iter().filter(|token| is(text, token, "STATEMENT"));
+    let mut settings = before.iter().filter(|token| token.is(text, "STATEMENT"));
     let at = settings.next()?.end;
     let single = settings.next().is_none() && !names_clock(&text[..start]);
     single.then_some(ClockPlace { at, how: How::InSettings })

@@ -282,12 +282,12 @@ pub(in crate::sql) fn is_repeatable(text: &[u8], tokens: &[Token], dialect: Dial
     tokens.iter().enumerate().all(|(i, token)| match token.kind {
         Kind::Punct(b':') => !is(i + 1, b'='),
         Kind::Word | Kind::Quoted => {
-            let name = text[token.start..token.end].to_ascii_uppercase();
+            let name = token.bytes(text).to_ascii_uppercase();
             let quoted = token.kind == Kind::Quoted && name.len() > 1;
             let word = if quoted { &name[1..name.len() - 1] } else { name.as_slice() };
             // The server's own functions have schemas, too.
             let of_server = i > 1 && {
-                let schema = &text[tokens[i - 2].start..tokens[i - 2].end];
+                let schema = tokens[i - 2].bytes(text);
                 is_function_schema(schema.strip_prefix(b"`").map_or(schema, |s| &s[..s.len() - 1]))
             };
             let qualified = i > 0 && is(i - 1, b'.') && !of_server;
@@ -309,10 +309,7 @@ pub(in crate::sql) fn is_repeatable(text: &[u8], tokens: &[Token], dialect: Dial
 
 /// `name (` after WITH.
 fn is_with_name(text: &[u8], tokens: &[Token], i: usize) -> bool {
-    i > 0 && {
-        let before = &text[tokens[i - 1].start..tokens[i - 1].end];
-        before.eq_ignore_ascii_case(b"WITH") || before.eq_ignore_ascii_case(b"RECURSIVE")
-    }
+    i > 0 && ["WITH", "RECURSIVE"].iter().any(|word| tokens[i - 1].is(text, word))
 }
 
 fn among(list: &[&str], name: &[u8]) -> bool {

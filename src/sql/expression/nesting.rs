@@ -89,14 +89,14 @@ impl<'a> Tokens<'a> {
     pub(in crate::sql) fn call_at(&self, i: usize) -> Option<Function> {
         let token = self.list[i];
         let name = match token.kind {
-            Kind::Word => &self.text[token.start..token.end],
+            Kind::Word => token.bytes(self.text),
             Kind::Quoted => self.text.get(token.start + 1..token.end - 1)?,
             _ => return None,
         };
         let function = Function::from_name(name)?;
         let named = i.checked_sub(1).is_some_and(|before| {
             let token = self.list[before];
-            names_what_follows(token.kind, &self.text[token.start..token.end])
+            names_what_follows(token.kind, token.bytes(self.text))
         });
         ((!named || self.qualified(i) > 0) && self.punct(i + 1, b'(')).then_some(function)
     }
@@ -121,9 +121,7 @@ impl<'a> Tokens<'a> {
     }
 
     pub(in crate::sql) fn is(&self, i: usize, word: &str) -> bool {
-        self.list.get(i).is_some_and(|t| {
-            t.kind == Kind::Word && self.text[t.start..t.end].eq_ignore_ascii_case(word.as_bytes())
-        })
+        self.list.get(i).is_some_and(|t| t.is(self.text, word))
     }
 
     pub(in crate::sql) fn punct(&self, i: usize, b: u8) -> bool {
@@ -131,7 +129,7 @@ impl<'a> Tokens<'a> {
     }
 
     pub(in crate::sql) fn upper(&self, token: &Token) -> Vec<u8> {
-        self.text[token.start..token.end].to_ascii_uppercase()
+        token.bytes(self.text).to_ascii_uppercase()
     }
 
     /// A name without its quotes, in one letter case.

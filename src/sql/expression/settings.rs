@@ -2,15 +2,11 @@
 
 use super::nesting::Tokens;
 use crate::sql::lexer::dialect::Dialect;
-use crate::sql::lexer::scanner::{Kind, Token};
+use crate::sql::lexer::scanner::Token;
 
 /// How many tokens `SET STATEMENT … FOR` has, if the statement begins so.
 pub(in crate::sql) fn after_settings(text: &[u8], code: &[Token]) -> usize {
-    let is = |i: usize, word: &str| {
-        code.get(i).is_some_and(|t| {
-            t.kind == Kind::Word && text[t.start..t.end].eq_ignore_ascii_case(word.as_bytes())
-        })
-    };
+    let is = |i: usize, word: &str| code.get(i).is_some_and(|t| t.is(text, word));
     let mut at = 0;
     while is(at, "SET") && is(at + 1, "STATEMENT") {
         match (at + 2..code.len()).find(|i| is(*i, "FOR")) {

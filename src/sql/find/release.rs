@@ -1,7 +1,5 @@
 //! COMMIT RELEASE and ROLLBACK RELEASE: the server ends the connection after its OK.
 
-use std::ops::Range;
-
 use crate::sql::find::first_word::begins_with;
 use crate::sql::lexer::dialect::Dialect;
 use crate::sql::lexer::scanner::{Kind, Token};
@@ -31,8 +29,7 @@ impl ConnectionRelease {
         if !whole {
             return Self::No;
         }
-        let is_code =
-            |token: &&Token| !matches!(token.kind, Kind::Punct(0) | Kind::Versioned | Kind::Hint);
+        let is_code = |token: &&Token| token.is_code() && token.kind != Kind::Punct(0);
         let code: Vec<&Token> = tokens.iter().filter(is_code).collect();
         let mut statements = code.split(|token| token.kind == Kind::Punct(b';'));
         let Some(last) = statements.rfind(|statement| !statement.is_empty()) else {
@@ -40,10 +37,7 @@ impl ConnectionRelease {
         };
         let words: Option<Vec<Vec<u8>>> = last
             .iter()
-            .map(|token| {
-                let Range { start, end } = token.start..token.end;
-                (token.kind == Kind::Word).then(|| text[start..end].to_ascii_lowercase())
-            })
+            .map(|t| (t.kind == Kind::Word).then(|| t.bytes(text).to_ascii_lowercase()))
             .collect();
         words.map_or(Self::No, |words| of_words(&words))
     }

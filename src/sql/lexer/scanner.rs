@@ -40,6 +40,21 @@ impl Token {
     pub(in crate::sql) fn opens(&self, text: &[u8]) -> bool {
         text.get(self.start) == Some(&b'/')
     }
+
+    /// Whether it is code, and neither a hint nor half a versioned comment.
+    pub(in crate::sql) fn is_code(&self) -> bool {
+        !matches!(self.kind, Kind::Hint | Kind::Versioned)
+    }
+
+    /// The token's bytes in the statement.
+    pub fn bytes<'a>(&self, text: &'a [u8]) -> &'a [u8] {
+        &text[self.start..self.end]
+    }
+
+    /// Whether it is this word, in any letter case.
+    pub(in crate::sql) fn is(&self, text: &[u8], word: &str) -> bool {
+        self.kind == Kind::Word && self.bytes(text).eq_ignore_ascii_case(word.as_bytes())
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -24,6 +24,18 @@ pub(in crate::sql) fn holds(marks: &[Token], span: &Range<usize>) -> bool {
     marks.get(next).is_some_and(|m| m.start < span.end)
 }
 
+/// Those that are code.
+pub(in crate::sql) fn code(tokens: &[Token]) -> Vec<Token> {
+    tokens.iter().copied().filter(Token::is_code).collect()
+}
+
+/// Those of the only statement, without semicolons after it; `None` if there are several or none.
+pub(in crate::sql) fn only_statement(code: &[Token]) -> Option<&[Token]> {
+    let last = code.iter().rposition(|t| !matches!(t.kind, Kind::Punct(b';' | 0)))?;
+    let statement = &code[..=last];
+    statement.iter().all(|t| t.kind != Kind::Punct(b';')).then_some(statement)
+}
+
 /// Reads tokens from left to right.
 pub(in crate::sql) struct TokenCursor<'a> {
     text: &'a [u8],
@@ -52,9 +64,7 @@ impl<'a> TokenCursor<'a> {
     }
 
     pub(in crate::sql) fn word(&mut self, word: &str) -> bool {
-        let found = self.peek().is_some_and(|t| {
-            t.kind == Kind::Word && self.text[t.start..t.end].eq_ignore_ascii_case(word.as_bytes())
-        });
+        let found = self.peek().is_some_and(|t| t.is(self.text, word));
         if found {
             self.next();
         }
@@ -66,7 +76,7 @@ impl<'a> TokenCursor<'a> {
     }
 
     pub(in crate::sql) fn bytes(&self, t: Token) -> &'a [u8] {
-        &self.text[t.start..t.end]
+        t.bytes(self.text)
     }
 
     pub(in crate::sql) fn text(&self) -> &'a [u8] {

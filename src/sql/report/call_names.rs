@@ -10,7 +10,7 @@ use crate::sql::find::finder::Finder;
 use crate::sql::find::readings::Readings;
 use crate::sql::lexer::dialect::Dialect;
 use crate::sql::lexer::scanner::{Kind, Token};
-use crate::sql::lexer::tokens::{TokenCursor, tokens};
+use crate::sql::lexer::tokens::{TokenCursor, code, tokens};
 
 /// A call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,8 +92,7 @@ fn exactly(text: &[u8], dialect: Dialect) -> Uses {
     let finder = Finder::of(text, dialect);
     let (all, whole) = tokens(text, dialect);
     let plain = !all.iter().any(|t| t.kind == Kind::Versioned);
-    let code: Vec<Token> =
-        all.into_iter().filter(|t| !matches!(t.kind, Kind::Hint | Kind::Versioned)).collect();
+    let code = code(&all);
     let params: Vec<usize> =
         code.iter().filter(|t| t.kind == Kind::Punct(b'?')).map(|t| t.start).collect();
     let calls: Vec<Use> = finder

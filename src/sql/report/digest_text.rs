@@ -78,7 +78,7 @@ impl DigestWriter<'_> {
     }
 
     fn token(&mut self, token: Token, next: Option<&Token>) {
-        let bytes = &self.text[token.start..token.end];
+        let bytes = token.bytes(self.text);
         match token.kind {
             Kind::String | Kind::Punct(b'?') => self.literal(token),
             Kind::Quoted if bytes[0] == b'"' => self.literal(token),

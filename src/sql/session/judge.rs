@@ -109,8 +109,7 @@ impl<'a> SessionJudge<'a> {
     }
 
     fn token(&mut self, token: Token) {
-        let half_comment = matches!(token.kind, Kind::Hint | Kind::Versioned);
-        if half_comment || token.start < self.passed {
+        if !token.is_code() || token.start < self.passed {
             return;
         }
         self.prepared(token);
@@ -141,9 +140,7 @@ impl<'a> SessionJudge<'a> {
 
     /// Whether the token before was this word.
     fn follows(&self, words: &[&str]) -> bool {
-        self.last.filter(|last| last.kind == Kind::Word).is_some_and(|last| {
-            words.iter().any(|w| self.bytes(last).eq_ignore_ascii_case(w.as_bytes()))
-        })
+        self.last.is_some_and(|last| words.iter().any(|w| last.is(self.text, w)))
     }
 
     /// A number like `1e5` may end where FOR begins.

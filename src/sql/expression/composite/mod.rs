@@ -14,7 +14,7 @@ use crate::sql::find::finder::MAX_CALLS;
 pub use crate::sql::find::words::Back;
 use crate::sql::lexer::dialect::Dialect;
 use crate::sql::lexer::scanner::{Kind, Token, is_space};
-use crate::sql::lexer::tokens::{TokenCursor, holds};
+use crate::sql::lexer::tokens::{TokenCursor, code, holds, only_statement};
 
 /// Calls within each other's arguments; more are refused.
 const MAX_DEPTH: usize = 64;
@@ -107,13 +107,8 @@ impl Call {
 pub fn read(text: &[u8], tokens: &[Token], dialect: Dialect) -> Option<Composite> {
     let hint = tokens.iter().any(|t| t.kind == Kind::Hint);
     let marks: Vec<Token> = tokens.iter().filter(|t| t.kind == Kind::Versioned).copied().collect();
-    let is_code = |t: &&Token| !matches!(t.kind, Kind::Hint | Kind::Versioned);
-    let code: Vec<Token> = tokens.iter().filter(is_code).copied().collect();
-    let last = code.iter().rposition(|t| !matches!(t.kind, Kind::Punct(b';' | 0)))?;
-    let code = &code[..=last];
-    if code.iter().any(|t| t.kind == Kind::Punct(b';')) {
-        return None;
-    }
+    let code = code(tokens);
+    let code = only_statement(&code)?;
     let after = after_settings(text, code);
     if calls_in_settings(text, code, after, dialect) {
         return None;
