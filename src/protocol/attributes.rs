@@ -44,7 +44,7 @@ fn kinds(r: &mut Reader<'_>) -> Option<Vec<u16>> {
 }
 
 /// Finds where the text begins in a COM_QUERY that comes in pieces, in memory that values do not need.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct AttributesAhead {
     /// What has come, up to the values, or of the length of one.
     head: Vec<u8>,
@@ -55,11 +55,6 @@ pub struct AttributesAhead {
 }
 
 impl AttributesAhead {
-    /// The place before the command byte.
-    pub fn new() -> Self {
-        Self { head: Vec::new(), kinds: None, skip: 0 }
-    }
-
     /// How many bytes of the next piece come before the text, and whether it begins there. What is broken counts as text.
     pub fn pass(&mut self, piece: &[u8]) -> (usize, bool) {
         let mut at = 0;
@@ -106,12 +101,6 @@ impl AttributesAhead {
     }
 }
 
-impl Default for AttributesAhead {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,7 +134,7 @@ mod tests {
         packet.extend_from_slice(b"SELECT 1");
         assert_eq!(text_offset(&packet), Some(start));
         for size in [1, 2, 3, 5, 7, 60, 1000, 65_536, 100_000] {
-            let mut ahead = AttributesAhead::new();
+            let mut ahead = AttributesAhead::default();
             let mut passed = 0;
             let found = packet.chunks(size).any(|piece| {
                 let (n, text) = ahead.pass(piece);
@@ -154,12 +143,12 @@ mod tests {
             });
             assert_eq!((found, passed), (true, start), "pieces of {size}");
         }
-        let mut none = AttributesAhead::new();
+        let mut none = AttributesAhead::default();
         assert_eq!(none.pass(b"\x03\0\x01SELECT 1"), (3, true));
         // A type that nobody knows counts as text.
-        let mut broken = AttributesAhead::new();
+        let mut broken = AttributesAhead::default();
         assert_eq!(broken.pass(&[3, 1, 1, 0, 1, 99, 0, 0, 1, 2]), (8, true));
-        let mut endless = AttributesAhead::new();
+        let mut endless = AttributesAhead::default();
         let names = [&[3, 1, 1, 0, 1, 0xfe, 0, 0xfd, 0, 0, 2][..], &long].concat();
         assert_eq!(endless.pass(&names), (0, true));
     }

@@ -302,10 +302,10 @@ impl Cutter {
                 self.reported.changes.retain(|_| !mutants::on(Mutant::LastReportAlone));
                 self.reported.changes.append(&mut changes);
                 self.reported.insert_id |= ok.insert_id != 0;
-                self.reported.warned |= ok.warnings() != 0;
+                self.reported.warned |= ok.warnings != 0;
                 self.reported.result = Some(match self.rows.take() {
                     Some(rows) => LastResult::Rows(rows),
-                    None => LastResult::Changed { rows: ok.affected(), told: ok.told() },
+                    None => LastResult::Changed { rows: ok.affected, told: ok.told() },
                 });
                 let status = self.current.1.status();
                 put_frame(out, frame.seq, &ok.with_status(status).for_client(&mut self.told));

@@ -370,31 +370,16 @@ pub fn extent(head: &[u8], kind: u16) -> Extent {
 
 /// Steps over one value of the given type; `None` also for a type whose length is not known.
 pub fn skip_value(r: &mut Reader<'_>, kind: u16) -> Option<()> {
-    match kind & 0xff {
-        6 => {}
-        1 => {
-            r.take(1)?;
-        }
-        2 | 13 => {
-            r.take(2)?;
-        }
-        3 | 4 | 9 => {
-            r.take(4)?;
-        }
-        5 | 8 => {
-            r.take(8)?;
-        }
-        7 | 10 | 11 | 12 => {
-            let n = usize::from(r.u8()?);
-            r.take(n)?;
-        }
+    let length = match kind & 0xff {
+        7 | 10 | 11 | 12 => usize::from(r.u8()?),
         // DECIMAL, VARCHAR, BIT, VECTOR, and from JSON to GEOMETRY.
-        0 | 15 | 16 | 242 | 245..=255 => {
-            r.lenenc_bytes()?;
-        }
-        _ => return None,
-    }
-    Some(())
+        0 | 15 | 16 | 242 | 245..=255 => return r.lenenc_bytes().map(|_| ()),
+        _ => match extent(&[], kind) {
+            Extent::Known(length) => usize::try_from(length).ok()?,
+            Extent::NeedsMore | Extent::Unknown => return None,
+        },
+    };
+    r.take(length).map(|_| ())
 }
 
 #[cfg(test)]

@@ -5,8 +5,6 @@ use super::frame::put_frame;
 use super::reader::put_lenenc_bytes;
 use super::status::Status;
 
-pub use super::packet::{query, query_prefix};
-
 /// An error as a client sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorReply {
@@ -172,7 +170,7 @@ impl OneValue<'_> {
 }
 
 /// The end of definitions or rows: an EOF, or an OK in its place.
-fn end(status: Status, warnings: u16, capabilities: Capabilities) -> Vec<u8> {
+pub(super) fn end(status: Status, warnings: u16, capabilities: Capabilities) -> Vec<u8> {
     let [status, warnings] = [status.0, warnings].map(u16::to_le_bytes);
     if capabilities.has(Capabilities::DEPRECATE_EOF) {
         [&[0xfe, 0, 0], &status[..], &warnings[..]].concat()

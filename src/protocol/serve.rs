@@ -3,6 +3,7 @@
 use super::capabilities::Capabilities;
 use super::frame::put_frame;
 use super::reader::put_lenenc_bytes;
+use super::reply::end;
 use super::status::Status;
 
 /// The authentication plugin that clients are asked for.
@@ -79,10 +80,9 @@ pub fn put_result_set<'a>(
     for (name, kind) in columns.iter().take(usize::from(count)) {
         put(&definition(name, *kind));
     }
-    let newer = capabilities.has(Capabilities::DEPRECATE_EOF);
-    let status = Status::AUTOCOMMIT.to_le_bytes();
-    if !newer {
-        put(&[&[0xfe, 0, 0][..], &status].concat());
+    let status = Status(Status::AUTOCOMMIT);
+    if !capabilities.has(Capabilities::DEPRECATE_EOF) {
+        put(&end(status, 0, capabilities));
     }
     for row in rows {
         let mut payload = Vec::new();
@@ -94,12 +94,7 @@ pub fn put_result_set<'a>(
         }
         put(&payload);
     }
-    let warnings = warnings.to_le_bytes();
-    if newer {
-        put(&[&[0xfe, 0, 0][..], &status, &warnings].concat());
-    } else {
-        put(&[&[0xfe][..], &warnings, &status].concat());
-    }
+    put(&end(status, warnings, capabilities));
 }
 
 fn definition(name: &str, kind: ColumnKind) -> Vec<u8> {

@@ -54,12 +54,14 @@ pub enum SessionChange {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OkPacket<'a> {
     header: u8,
-    affected: u64,
+    /// Rows that were changed.
+    pub(super) affected: u64,
     /// The first value that the statement generated for an AUTO_INCREMENT column; 0 for none.
     pub insert_id: u64,
     /// Status flags.
     pub status: Status,
-    warnings: u16,
+    /// Warnings that the statement has left.
+    pub(super) warnings: u16,
     info: Option<&'a [u8]>,
     blocks: &'a [u8],
 }
@@ -81,20 +83,10 @@ impl<'a> OkPacket<'a> {
         Some(Self { header, affected, insert_id, status, warnings, info, blocks })
     }
 
-    /// Rows that were changed.
-    pub fn affected(&self) -> u64 {
-        self.affected
-    }
-
     /// The first number in the text about what was done.
     pub fn told(&self) -> Option<u64> {
         let mut numbers = self.info?.split(|b| !b.is_ascii_digit()).filter(|n| !n.is_empty());
         std::str::from_utf8(numbers.next()?).ok()?.parse().ok()
-    }
-
-    /// Warnings that the statement has left.
-    pub fn warnings(&self) -> u16 {
-        self.warnings
     }
 
     /// The server's reports of the session; `None`: its blocks cannot be read.

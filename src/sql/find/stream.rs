@@ -84,7 +84,7 @@ impl Stream {
 
     /// A statement after a command byte and query attributes of any length.
     pub fn after_attributes(dialect: Dialect) -> Self {
-        Self::from_start(dialect, Ahead::Attributes(AttributesAhead::new()))
+        Self::from_start(dialect, Ahead::Attributes(AttributesAhead::default()))
     }
 
     fn from_start(dialect: Dialect, ahead: Ahead) -> Self {
