@@ -18,7 +18,7 @@ use rustls::{
 };
 
 use super::leg::Leg;
-use super::self_signed;
+use super::self_signed::{self, CertificateAndKey};
 use super::tls::Tls;
 pub use super::tls_error::TlsError;
 use crate::config::tls::{BackendMode, BackendTls, ClientCertificate, ClientTls, Pair};
@@ -71,7 +71,7 @@ impl Acceptor {
     /// the caller must check.
     pub fn start_tls(&self) -> io::Result<Tls> {
         let connection = ServerConnection::new(Arc::clone(&self.clients));
-        connection.map(Tls::server).map_err(io::Error::other)
+        connection.map(Tls::new).map_err(io::Error::other)
     }
 }
 
@@ -244,11 +244,9 @@ impl Connector {
         // An address is not sent.
         let name = asked.and_then(Result::ok).unwrap_or(Ipv4Addr::UNSPECIFIED.into());
         let connection = ClientConnection::new(config, name);
-        connection.map(Tls::client).map_err(io::Error::other)
+        connection.map(Tls::new).map_err(io::Error::other)
     }
 }
-
-type CertificateAndKey = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
 fn read_pair(pair: &Pair) -> Result<CertificateAndKey, TlsError> {
     let key = PrivateKeyDer::from_pem_file(&pair.key).map_err(|e| in_file(&pair.key, &e))?;

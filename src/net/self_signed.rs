@@ -17,10 +17,11 @@ use crate::private;
 const CERT: &str = "tls-cert.pem";
 const KEY: &str = "tls-key.pem";
 
+/// A certificate and its private key.
+pub(super) type CertificateAndKey = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
 /// The pair in the directory; made if there is none. Without a directory, one for this run.
-pub fn pair(
-    dir: Option<&Path>,
-) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
+pub fn pair(dir: Option<&Path>) -> Result<CertificateAndKey, TlsError> {
     let Some(dir) = dir else {
         let (cert, key) = make().map_err(|e| TlsError::Refused(e.to_string()))?;
         return read(cert.as_bytes(), key.as_bytes());
@@ -66,10 +67,7 @@ fn not_written(dir: &Path, error: &io::Error) -> TlsError {
     }
 }
 
-fn read(
-    cert: &[u8],
-    key: &[u8],
-) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
+fn read(cert: &[u8], key: &[u8]) -> Result<CertificateAndKey, TlsError> {
     let broken = |e: rustls::pki_types::pem::Error| TlsError::Refused(e.to_string());
     let cert = CertificateDer::from_pem_slice(cert).map_err(broken)?;
     Ok((vec![cert], PrivateKeyDer::from_pem_slice(key).map_err(broken)?))

@@ -2,8 +2,8 @@
 
 use std::io::{self, BufRead, IoSlice, Read, Write};
 
+use rustls::Connection;
 use rustls::pki_types::CertificateDer;
-use rustls::{ClientConnection, Connection, ServerConnection};
 
 use super::socket::Socket;
 use crate::protocol::frame::at_most;
@@ -17,13 +17,8 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// The side that the client's TLS ends at.
-    pub fn server(connection: ServerConnection) -> Self {
-        Self { connection: connection.into(), ended: false }
-    }
-
-    /// The side that asks the server for TLS.
-    pub fn client(connection: ClientConnection) -> Self {
+    /// Either side: the one that the client's TLS ends at, or the one that asks the server for TLS.
+    pub fn new(connection: impl Into<Connection>) -> Self {
         Self { connection: connection.into(), ended: false }
     }
 
