@@ -1,24 +1,25 @@
 //! Answers what sessions with shared server connections ask about their own connections.
 
 use crate::frontend::shared::audits::{AuditRequest, Audits};
-use crate::servers::route::StoreRoute;
-use crate::servers::writer::Destination;
-use crate::store::connection::{StoreConnection, StoreError};
+use crate::servers::route::{KeptConnection, StoreRoute};
+use crate::store::connection::StoreError;
 use crate::store::session_lists::SessionLists;
 
 /// Answers one question after the other. Runs as long as the process.
 pub(super) async fn tend(route: StoreRoute, audits: Audits) {
-    let mut link = None;
+    let mut link = KeptConnection::new(route);
     let mut said = false;
     while let Some(AuditRequest { conn, server, answer }) = audits.next().await {
         if answer.is_closed() {
             continue;
         }
         let lists = async {
-            let open = open(&route, &mut link, &server).await?;
-            match open {
-                Some(open) => open.session_lists(conn).await,
-                None => Ok(None),
+            let (store, to) = link.get().await?;
+            // A session may be on another server than the writer.
+            if to.backend().to_string() == server {
+                store.session_lists(conn).await
+            } else {
+                Ok(None)
             }
         };
         let lists: Result<Option<SessionLists>, StoreError> = lists.await;
@@ -36,23 +37,9 @@ pub(super) async fn tend(route: StoreRoute, audits: Audits) {
             );
         }
         if lists.is_err() {
-            link = None;
+            link.close();
         }
         // A session that has waited for too long does not hear it.
         let _ = answer.send(lists.ok().flatten());
     }
-}
-
-/// The connection to a session's server, if that is the writer.
-async fn open<'a>(
-    route: &StoreRoute,
-    link: &'a mut Option<(StoreConnection, Destination)>,
-    server: &str,
-) -> Result<Option<&'a mut StoreConnection>, StoreError> {
-    link.take_if(|(_, to)| to.is_left());
-    let (conn, to) = match link {
-        Some(open) => open,
-        None => link.insert(route.open().await?),
-    };
-    Ok((to.backend().to_string() == server).then_some(conn))
 }

@@ -5,11 +5,10 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
 use crate::frontend::shared::programs::KnownPrograms;
-use crate::servers::route::StoreRoute;
-use crate::servers::writer::Destination;
-use crate::sql::lexer::dialect::{Dialect, Multibyte};
+use crate::servers::route::{KeptConnection, StoreRoute};
+use crate::sql::lexer::dialect::Dialect;
 use crate::sql::session::stateful::StatefulNames;
-use crate::store::connection::{StoreConnection, StoreError};
+use crate::store::connection::StoreError;
 
 /// How often they are read, if no client is seen to change one.
 const EVERY: Duration = Duration::from_mins(1);
@@ -20,11 +19,11 @@ const PAUSE: Duration = Duration::from_millis(200);
 
 /// Reads them again and again. Runs as long as the process.
 pub(super) async fn tend(route: StoreRoute, known: KnownPrograms) {
-    let mut link = None;
+    let mut link = KeptConnection::new(route);
     let mut said = false;
     loop {
-        if let Err(e) = read(&route, &mut link, &known).await {
-            link = None;
+        if let Err(e) = read(&mut link, &known).await {
+            link.close();
             if !std::mem::replace(&mut said, true) {
                 tracing::warn!(error = %e, "stored programs cannot be read: their effects on sessions go unnoticed");
             }
@@ -35,25 +34,10 @@ pub(super) async fn tend(route: StoreRoute, known: KnownPrograms) {
     }
 }
 
-async fn read(
-    route: &StoreRoute,
-    link: &mut Option<(StoreConnection, Destination)>,
-    known: &KnownPrograms,
-) -> Result<(), StoreError> {
-    link.take_if(|(_, to)| to.is_left());
-    let (conn, _) = match link {
-        Some(open) => open,
-        None => link.insert(route.open().await?),
-    };
+async fn read(link: &mut KeptConnection, known: &KnownPrograms) -> Result<(), StoreError> {
+    let (conn, _) = link.get().await?;
     // A text that differs by mode is judged in all modes.
-    let dialect = Dialect {
-        flavour: conn.flavour(),
-        version: NEWEST,
-        ansi_quotes: false,
-        no_backslash_escapes: false,
-        brackets: false,
-        multibyte: Multibyte::Safe,
-    };
+    let dialect = Dialect::by_default(conn.flavour(), NEWEST);
     let reading = known.start_reading();
     let programs = conn.stored_programs().await?;
     known.learn(StatefulNames::of(&programs, dialect), reading);

@@ -7,24 +7,23 @@ use tokio::time::Instant;
 
 use crate::backend::learned::LearnedSecrets;
 use crate::protocol::recover::Scheme;
-use crate::servers::route::StoreRoute;
-use crate::servers::writer::Destination;
-use crate::store::connection::{StoreConnection, StoreError};
+use crate::servers::route::{KeptConnection, StoreRoute};
+use crate::store::connection::StoreError;
 
 /// How often accounts are read. A password that was changed is noticed by the login that fails, too.
 const EVERY: Duration = Duration::from_secs(10);
 
 /// Reads the accounts again and again. Runs as long as the process.
 pub(super) async fn tend(route: StoreRoute, secrets: Arc<LearnedSecrets>) {
-    let mut link = None;
+    let mut link = KeptConnection::new(route);
     let mut said = false;
     loop {
         let begun = Instant::now();
         secrets.verifier_reads().note_start();
-        let done = read(&route, &mut link, &secrets).await;
+        let done = read(&mut link, &secrets).await;
         secrets.verifier_reads().end();
         if let Err(e) = done {
-            link = None;
+            link.close();
             let refused = matches!(e, StoreError::Refused { .. });
             if refused && !std::mem::replace(&mut said, true) {
                 tracing::warn!(
@@ -38,16 +37,8 @@ pub(super) async fn tend(route: StoreRoute, secrets: Arc<LearnedSecrets>) {
     }
 }
 
-async fn read(
-    route: &StoreRoute,
-    link: &mut Option<(StoreConnection, Destination)>,
-    secrets: &LearnedSecrets,
-) -> Result<(), StoreError> {
-    link.take_if(|(_, to)| to.is_left());
-    let (conn, _) = match link {
-        Some(open) => open,
-        None => link.insert(route.open().await?),
-    };
+async fn read(link: &mut KeptConnection, secrets: &LearnedSecrets) -> Result<(), StoreError> {
+    let (conn, _) = link.get().await?;
     for account in conn.account_verifiers().await? {
         secrets.learn_verifier(&account.user, Scheme::Native, &account.verifier);
     }

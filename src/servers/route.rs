@@ -28,3 +28,31 @@ impl StoreRoute {
         Ok((opened, to))
     }
 }
+
+/// A connection to the lock tables that is kept open as long as its server is the writer.
+#[derive(Debug)]
+pub struct KeptConnection {
+    route: StoreRoute,
+    open: Option<(StoreConnection, Destination)>,
+}
+
+impl KeptConnection {
+    /// One that is opened when it is asked for.
+    pub fn new(route: StoreRoute) -> Self {
+        Self { route, open: None }
+    }
+
+    /// The connection, and where it leads.
+    pub async fn get(&mut self) -> Result<&mut (StoreConnection, Destination), StoreError> {
+        self.open.take_if(|(_, to)| to.is_left());
+        match &mut self.open {
+            Some(open) => Ok(open),
+            closed => Ok(closed.insert(self.route.open().await?)),
+        }
+    }
+
+    /// Closes the connection.
+    pub fn close(&mut self) {
+        self.open = None;
+    }
+}

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::cli::terminal_text::plain;
 use crate::lock::function::Function;
 use crate::sql::find::finder::Finder;
-use crate::sql::lexer::dialect::{Dialect, Multibyte};
+use crate::sql::lexer::dialect::Dialect;
 use crate::sql::lexer::scanner::{Kind, Scanner};
 use crate::store::definitions::Definition;
 use crate::types::Flavour;
@@ -53,12 +53,10 @@ pub(crate) fn classify_definition(
 fn dialect(sql_mode: &str, flavour: Flavour, version: u32) -> Dialect {
     let has = |mode| sql_mode.split(',').any(|m| m == mode);
     Dialect {
-        flavour,
-        version,
         ansi_quotes: has("ANSI_QUOTES"),
         no_backslash_escapes: has("NO_BACKSLASH_ESCAPES"),
         brackets: flavour == Flavour::MariaDb && has("MSSQL"),
-        multibyte: Multibyte::Safe,
+        ..Dialect::by_default(flavour, version)
     }
 }
 
