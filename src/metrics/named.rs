@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use parking_lot::Mutex;
-use prometheus::{CounterVec, IntCounterVec, IntGaugeVec, Opts, Registry};
+use prometheus::{CounterVec, IntCounterVec, IntGaugeVec, Registry};
 use wildmatch::WildMatch;
 
-use super::register::{NAMESPACE, counter_vec, gauge_vec};
+use super::register::{counter_vec, gauge_vec};
 
 /// Names that get series of their own at most; the rest of those that match share one.
 pub const MOST: usize = 200;
@@ -27,11 +27,6 @@ pub struct NamedLocks {
 impl NamedLocks {
     /// For names that match one of `patterns`, in which `*` is any text and `?` any character.
     pub(super) fn new(r: &Registry, patterns: &[String]) -> Result<Self, prometheus::Error> {
-        let seconds = |name: &str, help: &str| {
-            let seconds = CounterVec::new(Opts::new(name, help).namespace(NAMESPACE), &["lock"])?;
-            r.register(Box::new(seconds.clone()))?;
-            Ok::<_, prometheus::Error>(seconds)
-        };
         Ok(Self {
             patterns: patterns.iter().map(|pattern| WildMatch::new(pattern)).collect(),
             known: Mutex::default(),
@@ -47,13 +42,17 @@ impl NamedLocks {
                 "Locks named by metrics_locks, held by sessions of this proxy.",
                 &["lock"],
             )?,
-            waited: seconds(
+            waited: counter_vec(
+                r,
                 "named_lock_wait_seconds_total",
                 "Time that sessions waited for locks named by metrics_locks before they got them.",
+                &["lock"],
             )?,
-            kept: seconds(
+            kept: counter_vec(
+                r,
                 "named_lock_hold_seconds_total",
                 "Time that locks named by metrics_locks were held, counted at their release.",
+                &["lock"],
             )?,
         })
     }

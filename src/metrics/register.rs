@@ -1,11 +1,9 @@
 //! Metrics of each kind, made and registered in one step.
 
-use prometheus::{
-    Gauge, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts,
-    Registry,
-};
+use prometheus::core::{Atomic, Collector, GenericCounterVec, GenericGauge};
+use prometheus::{Histogram, HistogramOpts, IntCounter, IntGaugeVec, Opts, Registry, Result};
 
-pub(super) const NAMESPACE: &str = "lockstead";
+const NAMESPACE: &str = "lockstead";
 
 /// Bounds of histograms in seconds, from a loopback commit to a lock that is held for days. The bounds lie above round
 /// numbers, since timeouts are round: waits that end with theirs are all just below a bound, and a quantile says so.
@@ -17,20 +15,22 @@ pub(super) const SECONDS: [f64; 30] = [
 /// How many of them suit durations that reach seconds only when something is wrong.
 pub(super) const SHORT: usize = 16;
 
-pub(super) fn gauge(r: &Registry, name: &str, help: &str) -> Result<IntGauge, prometheus::Error> {
-    let g = IntGauge::with_opts(Opts::new(name, help).namespace(NAMESPACE))?;
-    r.register(Box::new(g.clone()))?;
-    Ok(g)
+fn registered<M: Collector + Clone + 'static>(r: &Registry, metric: Result<M>) -> Result<M> {
+    let metric = metric?;
+    r.register(Box::new(metric.clone()))?;
+    Ok(metric)
 }
 
-pub(super) fn float_gauge(
+fn opts(name: &str, help: &str) -> Opts {
+    Opts::new(name, help).namespace(NAMESPACE)
+}
+
+pub(super) fn gauge<P: Atomic + 'static>(
     r: &Registry,
     name: &str,
     help: &str,
-) -> Result<Gauge, prometheus::Error> {
-    let g = Gauge::with_opts(Opts::new(name, help).namespace(NAMESPACE))?;
-    r.register(Box::new(g.clone()))?;
-    Ok(g)
+) -> Result<GenericGauge<P>> {
+    registered(r, GenericGauge::with_opts(opts(name, help)))
 }
 
 pub(super) fn gauge_vec(
@@ -38,31 +38,21 @@ pub(super) fn gauge_vec(
     name: &str,
     help: &str,
     labels: &[&str],
-) -> Result<IntGaugeVec, prometheus::Error> {
-    let g = IntGaugeVec::new(Opts::new(name, help).namespace(NAMESPACE), labels)?;
-    r.register(Box::new(g.clone()))?;
-    Ok(g)
+) -> Result<IntGaugeVec> {
+    registered(r, IntGaugeVec::new(opts(name, help), labels))
 }
 
-pub(super) fn counter(
-    r: &Registry,
-    name: &str,
-    help: &str,
-) -> Result<IntCounter, prometheus::Error> {
-    let c = IntCounter::with_opts(Opts::new(name, help).namespace(NAMESPACE))?;
-    r.register(Box::new(c.clone()))?;
-    Ok(c)
+pub(super) fn counter(r: &Registry, name: &str, help: &str) -> Result<IntCounter> {
+    registered(r, IntCounter::with_opts(opts(name, help)))
 }
 
-pub(super) fn counter_vec(
+pub(super) fn counter_vec<P: Atomic + 'static>(
     r: &Registry,
     name: &str,
     help: &str,
     labels: &[&str],
-) -> Result<IntCounterVec, prometheus::Error> {
-    let c = IntCounterVec::new(Opts::new(name, help).namespace(NAMESPACE), labels)?;
-    r.register(Box::new(c.clone()))?;
-    Ok(c)
+) -> Result<GenericCounterVec<P>> {
+    registered(r, GenericCounterVec::new(opts(name, help), labels))
 }
 
 pub(super) fn histogram(
@@ -70,11 +60,9 @@ pub(super) fn histogram(
     name: &str,
     help: &str,
     buckets: &[f64],
-) -> Result<Histogram, prometheus::Error> {
+) -> Result<Histogram> {
     let opts = HistogramOpts::new(name, help).namespace(NAMESPACE).buckets(buckets.to_vec());
-    let h = Histogram::with_opts(opts)?;
-    r.register(Box::new(h.clone()))?;
-    Ok(h)
+    registered(r, Histogram::with_opts(opts))
 }
 
 #[cfg(test)]

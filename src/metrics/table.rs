@@ -5,9 +5,7 @@ use prometheus::{Gauge, Histogram, IntCounter, IntCounterVec, IntGauge, IntGauge
 use super::labels::CallOutcome;
 use super::named::NamedLocks;
 use super::observed::Observed;
-use super::register::{
-    SECONDS, SHORT, counter, counter_vec, float_gauge, gauge, gauge_vec, histogram,
-};
+use super::register::{SECONDS, SHORT, counter, counter_vec, gauge, gauge_vec, histogram};
 use crate::lock::function::Function;
 
 metrics! {
@@ -158,11 +156,11 @@ metrics! {
         "Time locks were held.",
         &SECONDS
     );
-    pub longest_hold: Gauge = float_gauge(
+    pub longest_hold: Gauge = gauge(
         "lock_longest_hold_seconds",
         "Age of the oldest held lock, 0 if none is held."
     );
-    pub longest_wait: Gauge = float_gauge(
+    pub longest_wait: Gauge = gauge(
         "lock_longest_wait_seconds",
         "Duration of the longest current wait, 0 if no session waits."
     );
@@ -203,12 +201,12 @@ metrics! {
     );
 
     // The lease, and other proxies.
-    pub lease_seconds: Gauge = float_gauge("lease_seconds", "Length of the lease, as configured.");
+    pub lease_seconds: Gauge = gauge("lease_seconds", "Length of the lease, as configured.");
     pub lease_age_seconds: Gauge =
-        float_gauge("lease_age_seconds", "Time since the last acknowledged renewal was sent.");
+        gauge("lease_age_seconds", "Time since the last acknowledged renewal was sent.");
     pub lease_good: IntGauge = gauge("lease_good", "1 while the lease allows new grants.");
     pub epoch: IntGauge = gauge("epoch", "The epoch that was joined last.");
-    pub grace_seconds: Gauge = float_gauge("grace_seconds", "Time until the epoch's grace ends.");
+    pub grace_seconds: Gauge = gauge("grace_seconds", "Time until the epoch's grace ends.");
     pub failover_lossless: IntGauge = gauge(
         "failover_lossless",
         "1 while a failover loses nothing that was acknowledged: the servers are one cluster, or each has all of it."
@@ -227,7 +225,7 @@ metrics! {
     pub failover_locks: IntCounterVec =
         counter_vec("failover_locks_total", "Locks held at a failover, by result.", &["result"]);
     pub failover_seconds: Gauge =
-        float_gauge("failover_seconds", "Time between the renewals around the last failover.");
+        gauge("failover_seconds", "Time between the renewals around the last failover.");
     pub renewal_seconds: Histogram =
         histogram("lease_renewal_seconds", "Time a lease renewal took.", &SECONDS[..SHORT]);
     pub live_peers: IntGauge = gauge("live_peers", "Other proxies on the same lock schema that hold a lease.");
