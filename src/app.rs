@@ -1,7 +1,6 @@
 //! The application: everything is bound before anything runs, and ends in a written order.
 
 mod audits;
-mod background;
 mod cluster;
 mod follow;
 mod handover;

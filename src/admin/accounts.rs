@@ -40,6 +40,16 @@ impl AdminRole {
     }
 }
 
+/// The user who gives commands on a connection.
+#[derive(Debug, Clone)]
+pub(super) struct Administrator {
+    /// For the audit log.
+    pub(super) name: String,
+    /// As CURRENT_USER() shows it.
+    pub(super) account: String,
+    pub(super) role: AdminRole,
+}
+
 /// All accounts.
 #[derive(Debug)]
 pub struct Accounts(HashMap<String, (AdminRole, [u8; 32])>);

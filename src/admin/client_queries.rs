@@ -1,6 +1,6 @@
 //! Answers to the queries that clients send by themselves when they connect to a server.
 
-use super::administrator::Administrator;
+use super::accounts::Administrator;
 use super::limits::{IDLE, MAX_COMMAND, VERSION};
 use super::table::Cell;
 use crate::protocol::reply::ErrorReply;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::{Mutex, mpsc, oneshot, watch};
 
-use super::administrator::Administrator;
+use super::accounts::Administrator;
 use super::reply::{AdminReply, failed};
 use super::table::{AdminTable, Cell, ColumnKind};
 use crate::backend::pool::Pool;

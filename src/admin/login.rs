@@ -12,8 +12,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep};
 use tokio_rustls::TlsAcceptor;
 
-use super::accounts::{Accounts, AdminRole};
-use super::administrator::Administrator;
+use super::accounts::{Accounts, AdminRole, Administrator};
 use super::connection_slots::ConnectionSlots;
 use super::limits::{MAX_COMMAND, VERSION};
 use super::sources::ClientSource;

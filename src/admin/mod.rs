@@ -4,7 +4,6 @@
 //! On a port there are accounts with roles.
 
 pub mod accounts;
-mod administrator;
 mod backends;
 mod client_queries;
 mod command;

@@ -6,9 +6,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::{sleep, timeout};
 
-use super::background::Background;
 use super::inspect::Readiness;
-use super::parts::Parts;
+use super::parts::{Background, Parts};
 use super::place::open_state;
 use super::replicas::ReplicaParts;
 use super::shared::{self, pool_of};

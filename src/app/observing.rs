@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::background::Background;
-use super::parts::Parts;
+use super::parts::{Background, Parts};
 use super::start_error::StartError;
 use crate::backend::greeted::{GreetError, Greeted, connect};
 use crate::backend::own::Credentials;

@@ -63,7 +63,7 @@ const MARIADB: &str = "thread_id,CAST(table_schema AS BINARY),\
     FROM information_schema.metadata_lock_info WHERE lock_type='User lock' AND thread_id";
 
 /// Errors by which a list is not there: no right to read it; no such table.
-const NO_LIST: [u16; 2] = [1142, 1109];
+pub(super) const NO_LIST: [u16; 2] = [1142, 1109];
 
 /// A host of MariaDB's process list, where a port follows the address.
 fn without_port(host: &str) -> &str {

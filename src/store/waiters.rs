@@ -6,14 +6,12 @@ use super::connection::{StoreConnection, StoreError};
 use super::proof::name_of;
 use super::quoting::{keys, literal, numbers};
 use super::rows::column;
-use super::user_locks::ASKED;
+use super::user_locks::{ASKED, NO_LIST};
 use crate::lock::name::{Key, Name, listed};
 use crate::types::{BackendId, Flavour};
 
 /// Rows that one statement looks for.
 const PAGE: usize = 1000;
-/// Errors by which a list is not there: no right to read it; no such table.
-const NO_LIST: [u16; 2] = [1142, 1109];
 
 const MYSQL: &str = "SELECT t.processlist_id,CAST(m.object_name AS BINARY) \
     FROM performance_schema.threads t \
