@@ -69,8 +69,9 @@ impl Mover<'_> {
                 Some(Flavour::MySql) | None => packet::ping(),
             };
             Asker::of(self.link).exchange_all(&[question]).await?;
+            // Warnings that the answer counts are those of the session's last statement, which it knows of.
             let mut reported = self.link.server_mut().take_reported();
-            reported.result = None;
+            (reported.result, reported.warned) = (None, false);
             self.link.take_in_reported(&reported);
         }
         if self.pooled().is_some_and(|pooled| pooled.doubts.asks_for_found_rows()) {
