@@ -130,7 +130,7 @@ part topologies env "LOCKSTEAD_BIN=${LOCKSTEAD_BIN:-${CARGO_TARGET_DIR:-target}/
   "$dev/test-failover.sh" --quick --loopback --lease 40s "${topologies[@]/%/:kept}"
 part others cargo test "${others[@]}" -- --test-threads=2
 part scripts cargo test --test differential -- --test-threads=7
-part servers cargo test --test it -- --test-threads=12 "${left_out[@]}"
+part servers cargo test --test it -- --test-threads=9 "${left_out[@]}"
 
 status=0
 for name in "${parts[@]}"; do
