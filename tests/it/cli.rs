@@ -5,6 +5,8 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
+use lockstead_support::launch::refusing_address;
+
 use crate::launch::{Launched, program, run};
 use crate::own_server::flavour_of;
 use crate::proxy::{Proxy, fresh_schema};
@@ -199,9 +201,8 @@ fn a_missing_setting_is_refused_with_an_example() {
 
 #[test]
 fn a_missing_server_is_reported_and_check_fails() {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let place = listener.local_addr().expect("bound").to_string();
-    drop(listener);
+    let (_taken, place) = refusing_address();
+    let place = place.to_string();
     let store = format!("mysql://root:secret@{place}/locks");
     let said = refused(&["--backend", &place, "--store", &store], 1);
     assert!(said.contains("Is the server up") && said.contains(&place), "{said}");

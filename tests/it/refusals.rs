@@ -1,8 +1,6 @@
 //! What the proxy says before a login is over, as the clients of both families show it.
 
-use std::net::{Ipv4Addr, SocketAddr};
-
-use socket2::{Domain, Socket, Type};
+use lockstead_support::launch::refusing_address;
 
 use crate::launch::Launched;
 use crate::legs::{client, text};
@@ -57,10 +55,9 @@ fn errors_before_a_login_reach_every_client(server: &Server) {
         &[WITHOUT_TLS[0], clear[0], clear[1]].map(str::to_owned),
     ));
     assert!(said.contains("ERROR 3159 ") && said.contains("password in clear"), "{said}");
-    // A server that does not answer, at a port that nobody else gets, and one that has no TLS where that is demanded.
-    let taken = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
-    taken.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()).expect("a free port");
-    let nobody = taken.local_addr().ok().and_then(|at| at.as_socket()).expect("bound").to_string();
+    // A server that does not answer, and one that has no TLS where that is demanded.
+    let (_taken, nobody) = refusing_address();
+    let nobody = nobody.to_string();
     let store = format!("{}{}", server.url, fresh_schema());
     // In mode durable it is not ready before it has compared `backend` and `store`.
     let coexist = ["--create-schema", "--mode", "coexist"];

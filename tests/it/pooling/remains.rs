@@ -262,8 +262,8 @@ fn a_setting_for_one_transaction_is_used_up_by_it(server: &Server) {
     }
 }
 
-/// MySQL warns of each such SELECT. Of a client that hears EOF packets the server tells some state late, with its warnings
-/// once more.
+/// MySQL warns of each such SELECT. Of a client that hears EOF packets the server tells some state late, and its warnings
+/// again.
 fn a_number_of_rows_outlives_a_move_beside_warnings(server: &Server) {
     let ground = Ground::new(server, 1, &[]);
     let by = |name: &str| LIBRARIES.iter().find(|library| library.name == name);

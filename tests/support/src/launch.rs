@@ -15,7 +15,7 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,6 +23,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use socket2::{Domain, Socket, Type};
 
 use crate::patience::{PATIENCE, within};
 use crate::{http, process};
@@ -39,6 +40,14 @@ pub fn lasting_port() -> u16 {
     let free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
     let mut ports = std::iter::repeat_with(|| rand::random_range(10_000..20_000));
     ports.find(free).expect("a free port")
+}
+
+/// An address at which connections are refused, for as long as the socket is kept: it is not given away meanwhile.
+pub fn refusing_address() -> (Socket, SocketAddr) {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+    socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()).expect("a free port");
+    let at = socket.local_addr().ok().and_then(|at| at.as_socket()).expect("bound");
+    (socket, at)
 }
 
 /// What [`Launch::start`] waits for.
