@@ -1,5 +1,7 @@
 # Prepared statements belong to the schema, SQL mode, character set and collation of their PREPARE.
 @matrix caps=+QUERY_ATTRIBUTES
+# Others hear EOF packets and reports: MariaDB may report the schema to them again after an execution (documented).
+@client own mysqlnd pdo pymysql connector-python mariadb-node mariadb-java connector-j go libmysqlclient
 @setup DROP DATABASE IF EXISTS e_$N
 @setup CREATE DATABASE e_$N
 @setup GRANT ALL ON e_$N.* TO $USER@'%'
