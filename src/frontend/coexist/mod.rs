@@ -2,4 +2,5 @@
 
 mod answer;
 mod claim;
+mod native_only;
 pub(super) mod settle;

@@ -10,14 +10,14 @@ use tokio::time::Instant;
 
 use super::answer::{error_instead, held_by, says_one, with_zero};
 use super::claim::{LEAST, Limit, PATIENCE, Row, claim, count, stands_by};
+use super::native_only::note_native_only;
 use crate::engine::handle::Look;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::call_context::CallContext;
 use crate::frontend::locks::pending_claim::answer_of;
 use crate::frontend::observe::held_back::HeldBack;
 use crate::frontend::observe::pending_row_update::PendingRowUpdate;
-use crate::frontend::observe::row_update::{RowUpdate, UnknownLocks, UntoldStatement};
-use crate::frontend::shared::shapes::News;
+use crate::frontend::observe::row_update::{RowUpdate, UnknownLocks};
 use crate::lock::codes;
 use crate::lock::held::Release;
 use crate::lock::name::{Key, Name, listed};
@@ -262,35 +262,12 @@ async fn give_back(cx: &mut CallContext<'_>, name: &Name) -> Result<(), CloseRea
     Err(CloseReason::Broken("the server's lock could not be given back"))
 }
 
-/// Why the server's list does not help.
-const NO_NAME: &str = "the server's list does not have the name of every lock of this session";
-
-/// Counts a statement whose locks are perhaps the server's alone; each shape is logged once.
-fn note_native_only(
-    cx: &CallContext<'_>,
-    statement: &UntoldStatement,
-    unlisted: Option<&'static str>,
-) {
-    let UntoldStatement { text, calls } = statement;
-    let takes = if *calls { "yes" } else { "perhaps" };
-    cx.context.metrics.native_only.with_label_values(&[takes]).inc();
-    if cx.context.shapes.note_shape("native only", text) != News::Known {
-        tracing::warn!(
-            connection = %cx.identity.connection(),
-            owner = %cx.identity.owner_text(),
-            statement = text,
-            takes_lock = takes,
-            why = unlisted.unwrap_or(NO_NAME),
-            "only the server knows which locks this statement takes: they have no rows; statements of this shape are not logged again"
-        );
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::engine::handle::Acquired;
     use crate::frontend::locks::fakes::{Stage, error, key, row, run};
+    use crate::frontend::observe::row_update::UntoldStatement;
     use crate::lock::name::plain;
     use crate::protocol::frame::put_frame;
     use crate::types::Flavour;
