@@ -5,7 +5,7 @@ use std::backtrace::{Backtrace, BacktraceStatus};
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::Pin;
 use std::task::Poll;
 use std::thread;
 
@@ -34,19 +34,20 @@ pub fn log_all() {
     }));
 }
 
-/// Runs a task. If it panics, that is the error: what it was, and where. What the task had is dropped by the caller.
-pub async fn contained<F: Future>(task: F) -> Result<F::Output, String> {
-    let mut task = pin!(task);
-    poll_fn(|cx| {
+/// Runs a task, which its caller has pinned: an `async fn` would have room for the task twice. If it panics, that is the
+/// error: what it was, and where. What the task had is dropped by the caller.
+pub fn contained<F: Future + Unpin>(
+    mut task: F,
+) -> impl Future<Output = Result<F::Output, String>> {
+    poll_fn(move |cx| {
         let outer = CONTAINED.replace(true);
-        let polled = catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(cx)));
+        let polled = catch_unwind(AssertUnwindSafe(|| Pin::new(&mut task).poll(cx)));
         CONTAINED.set(outer);
         match polled {
             Ok(poll) => poll.map(Ok),
             Err(payload) => Poll::Ready(Err(words(&*payload))),
         }
     })
-    .await
 }
 
 /// What a panic was, with its place if that was noted.
@@ -61,6 +62,7 @@ fn words(payload: &(dyn Any + Send)) -> String {
 #[cfg(test)]
 mod tests {
     use std::future::pending;
+    use std::pin::pin;
 
     use super::*;
 
@@ -71,17 +73,18 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_is_the_result_of_its_task() {
-        assert_eq!(contained(fails(1)).await, Ok(8));
-        let words = contained(fails(2)).await.expect_err("it panics");
+        assert_eq!(contained(pin!(fails(1))).await, Ok(8));
+        let words = contained(pin!(fails(2))).await.expect_err("it panics");
         assert!(words.contains("index out of bounds"), "{words}");
         let text = "seven".to_owned();
-        let words = contained(async { assert!(text.is_empty(), "{text}") }).await;
+        let words = contained(pin!(async { assert!(text.is_empty(), "{text}") })).await;
         assert_eq!(words, Err(text));
     }
 
     #[tokio::test]
     async fn others_go_on() {
-        let (failing, other) = tokio::join!(contained(fails(9)), contained(fails(0)));
+        let (failing, other) = (pin!(fails(9)), pin!(fails(0)));
+        let (failing, other) = tokio::join!(contained(failing), contained(other));
         assert!(failing.is_err());
         assert_eq!(other, Ok(7));
         let waits = contained(pending::<()>());

@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
 use std::thread::{self, ThreadId};
@@ -78,11 +78,13 @@ impl Wakes {
         }
     }
 
-    /// Runs a task whose wakes are gathered.
-    pub async fn gather<F: Future>(self: Arc<Self>, task: F) -> F::Output {
-        let mut task = pin!(task);
+    /// Runs a task whose wakes are gathered. Its caller has pinned it: an `async fn` would have room for the task twice.
+    pub fn gather<F: Future + Unpin>(
+        self: Arc<Self>,
+        mut task: F,
+    ) -> impl Future<Output = F::Output> {
         let mut gathered: Option<(Waker, Waker)> = None;
-        poll_fn(|cx| {
+        poll_fn(move |cx| {
             let (_, waker) = match gathered.take() {
                 Some(pair) if pair.0.will_wake(cx.waker()) => gathered.insert(pair),
                 _ => {
@@ -91,9 +93,8 @@ impl Wakes {
                     gathered.insert((own, Arc::new(through).into()))
                 }
             };
-            task.as_mut().poll(&mut Context::from_waker(waker))
+            Pin::new(&mut task).poll(&mut Context::from_waker(waker))
         })
-        .await
     }
 }
 
@@ -135,10 +136,10 @@ mod tests {
             for n in 0..100_u32 {
                 let (there, mut back) = (oneshot::channel(), mpsc::unbounded_channel());
                 others.push((there.0, back.0));
-                tasks.push(tokio::spawn(Arc::clone(&wakes).gather(async move {
+                tasks.push(tokio::spawn(Arc::clone(&wakes).gather(Box::pin(async move {
                     let first = there.1.await.expect("an answer");
                     first + n + back.1.recv().await.expect("another one")
-                })));
+                }))));
             }
             tokio::task::yield_now().await;
             let other = thread::spawn(move || {

@@ -3,6 +3,7 @@
 //! Each thread runs an event loop of its own, so a session's two sockets and its task never
 //! move between cores.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -113,14 +114,16 @@ async fn serve(
     while let Some(client) = inbox.recv().await {
         let context = Box::new(contexts[client.listener].renewed());
         let counted = CountedClient(Arc::clone(&load));
-        tokio::spawn(Arc::clone(&wakes).gather(async move {
+        let wakes = Arc::clone(&wakes);
+        tokio::spawn(async move {
             let (metrics, peer) = (Arc::clone(&context.metrics), client.peer);
-            if let Err(what) = contained(session(client, context)).await {
+            let session = pin!(session(client, context));
+            if let Err(what) = wakes.gather(contained(session)).await {
                 metrics.panics.inc();
                 tracing::error!(%peer, what, "a fault of the proxy ends a login, or the end of a session");
             }
             drop(counted);
-        }));
+        });
     }
 }
 

@@ -15,7 +15,7 @@ use crate::protocol::response::Ending;
 use crate::protocol::statement_ids::StatementNumbers;
 use crate::sql::find::first_word::begins_with;
 use crate::sql::find::release::ConnectionRelease;
-use crate::sql::lexer::dialect::Dialect;
+use crate::sql::lexer::dialect::{Dialect, Multibyte};
 use crate::sql::session::session_effects;
 
 /// Bytes of a text that is kept.
@@ -65,9 +65,12 @@ impl PooledSession {
         let whole = FrameHeader::peek(packet)
             .filter(|frame| frame.len <= LONGEST)
             .and_then(|frame| packet.get(HEADER + 1..HEADER + frame.len));
-        // How such a text reads depends on the character set, which is another one when it is prepared again.
+        // A statement is prepared again in another character set (`BoundState::telling_definitions`).
         let caches = capabilities.has(Capabilities::MARIADB_CACHE_METADATA);
-        let movable = |text: &&[u8]| !self.prepared.stays && (!caches || text.is_ascii());
+        let doubtful = self.doubts.of_bound().charsets;
+        let swe7 = doubtful || self.state.variable(b"character_set_client") == Some(b"swe7");
+        let set = if swe7 { Multibyte::Swe7 } else { Multibyte::Single };
+        let movable = |text: &&[u8]| !self.prepared.stays && (!caches || set.reads_as_ascii(text));
         let text = whole.filter(movable).map(Arc::from);
         self.prepared.statements.prepares(Preparing { text, dialect: self.prepared.dialect });
     }

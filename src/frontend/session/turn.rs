@@ -1,5 +1,7 @@
 //! The loop of a session.
 
+use std::pin::pin;
+
 use super::Session;
 use crate::engine::handle::SessionEvent;
 use crate::frontend::dispatch::decide::Dispatcher;
@@ -41,7 +43,7 @@ impl Session {
     /// Boxed, since a future keeps room for what it is given and for where it moves that.
     pub async fn run(mut self: Box<Self>) {
         self.log_opened();
-        let end = contained(self.live()).await.unwrap_or_else(CloseReason::Panicked);
+        let end = contained(pin!(self.live())).await.unwrap_or_else(CloseReason::Panicked);
         Box::pin(self.finish(end)).await;
     }
 

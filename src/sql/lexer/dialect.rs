@@ -114,6 +114,11 @@ impl Multibyte {
                 || (variable && matches!(byte, b'`' | b'|' | b'\\' | b'@')))
     }
 
+    /// Whether a text has the meaning that it has in ASCII: all of it is ASCII, and no letter here.
+    pub fn reads_as_ascii(self, text: &[u8]) -> bool {
+        text.is_ascii() && !text.iter().any(|byte| self.is_letter(*byte, true))
+    }
+
     /// Whether the name of a user variable takes a lead byte without its trail.
     pub(in crate::sql) fn splits(self, byte: u8) -> bool {
         match self {

@@ -622,7 +622,13 @@ impl<'a> Grammar<'a> {
             self.slots[slot] = None;
             return Step::Close(slot);
         }
-        let params: Vec<Param> = (0..PREPARED[nth].1).map(|_| self.param()).collect();
+        let (text, count) = PREPARED[nth];
+        let mut params: Vec<Param> = (0..count).map(|_| self.param()).collect();
+        if self.is_mysql() && text.contains("CONCAT(?") {
+            // Documented: NULL has the type of the number before it, of which another connection does not know.
+            let null = |param: &&mut Param| matches!(param, Param::Null);
+            params.iter_mut().filter(null).for_each(|param| *param = Param::Text(b"pq".to_vec()));
+        }
         self.next.push_back(Step::Execute(slot, params.clone()));
         // Documented: without types, another error is told first in a READ ONLY transaction on MariaDB.
         let has_types = self.bound[slot] || self.is_mysql();
