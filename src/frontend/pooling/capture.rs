@@ -317,7 +317,13 @@ fn user_value(
     collation: &[u8],
 ) -> Option<Vec<u8>> {
     Some(match kind {
-        LiteralKind::Integer { unsigned: false } | LiteralKind::Decimal => text?.to_vec(),
+        LiteralKind::Integer { unsigned: false } => text?.to_vec(),
+        // Without a point the literal would be an integer.
+        LiteralKind::Decimal => {
+            let text = text?;
+            let point: &[u8] = if text.contains(&b'.') { b"" } else { b"." };
+            [text, point].concat()
+        }
         LiteralKind::Integer { unsigned: true } => [b"CAST(", text?, b" AS UNSIGNED)"].concat(),
         LiteralKind::Double => {
             let text = text?;
@@ -339,12 +345,12 @@ mod tests {
     fn variables_come_back_with_their_types() {
         let mut doubts = Doubts::at_login(Flavour::MySql);
         doubts.insert_id = true;
-        for name in [&b"b"[..], b"d", b"i", b"n", b"s", b"u"] {
+        for name in [&b"b"[..], b"d", b"i", b"n", b"s", b"u", b"w"] {
             doubts.names.insert(name.into());
         }
         let questions = doubts.questions(Capabilities(0), Flavour::MySql);
         assert_eq!(questions.len(), 2);
-        assert!(questions[1].ends_with(b"SELECT @`b`,@`d`,@`i`,@`n`,@`s`,@`u` LIMIT 0"));
+        assert!(questions[1].ends_with(b"SELECT @`b`,@`d`,@`i`,@`n`,@`s`,@`u`,@`w` LIMIT 0"));
         let some = |text: &str| Some(text.as_bytes().to_vec());
         let mut values: Vec<Option<Vec<u8>>> = ["utf8mb4", "latin1"].map(some).to_vec();
         values.extend([None, some("latin1_bin"), some("4E4F4E45"), some("9"), some("0")]);
@@ -358,6 +364,7 @@ mod tests {
         values.extend([None, some("binary"), some("binary"), None, None]);
         values.extend(variable("2", "utf8mb4", "utf8mb4_bin", "C3A9", "\u{e9}"));
         values.extend(variable("1", "binary", "binary", "5", "5"));
+        values.extend(variable("1", "binary", "binary", "5", "5"));
         let kinds = [
             LiteralKind::Other,
             LiteralKind::Double,
@@ -365,6 +372,7 @@ mod tests {
             LiteralKind::Other,
             LiteralKind::Other,
             LiteralKind::Integer { unsigned: true },
+            LiteralKind::Decimal,
         ];
         let mut state = SessionState::default();
         let captured = doubts.answered(&values, &kinds, (Flavour::MySql, 8), &mut state);
@@ -373,7 +381,7 @@ mod tests {
         let expressions: Vec<_> =
             state.user_variables.values().map(|v| String::from_utf8_lossy(v)).collect();
         let string = "_utf8mb4 x'C3A9' COLLATE utf8mb4_bin";
-        let expected = ["_binary x'FF'", "1.5e0", "-5", string, "CAST(5 AS UNSIGNED)"];
+        let expected = ["_binary x'FF'", "1.5e0", "-5", string, "CAST(5 AS UNSIGNED)", "5."];
         assert_eq!(expressions, expected);
         assert_eq!(state.last_insert_id, 9);
         assert_eq!(state.wait_timeout(), Some(Duration::from_hours(8)));

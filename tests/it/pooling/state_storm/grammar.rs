@@ -625,9 +625,8 @@ impl<'a> Grammar<'a> {
         let (text, count) = PREPARED[nth];
         let mut params: Vec<Param> = (0..count).map(|_| self.param()).collect();
         if self.is_mysql() && text.contains("CONCAT(?") {
-            // Documented: NULL has the type of the number before it, of which another connection does not know.
-            let null = |param: &&mut Param| matches!(param, Param::Null);
-            params.iter_mut().filter(null).for_each(|param| *param = Param::Text(b"pq".to_vec()));
+            // Documented: a number has the server read the text again, in the state of that moment.
+            params = vec![Param::Text(b"pq".to_vec()); count];
         }
         self.next.push_back(Step::Execute(slot, params.clone()));
         // Documented: without types, another error is told first in a READ ONLY transaction on MariaDB.

@@ -6,7 +6,7 @@ a: SET character_set_client = swe7
 a prepare s : SELECT @a, @b
 a: SET @b = 't973'
 a execute s
-= 0 | t973
+[mariadb] = 0 | t973
 # A text without such signs follows.
 a prepare p : SELECT 1
 a: DO 2

@@ -22,6 +22,14 @@ a: COMMIT
 a: SELECT @third * 3 = 1, @d + @d, @long - 1, @f / 3
 [mysql] = 1 | 3.000000000000000000000000000000 | 1234567890123456789012345677.901234567890123456780000000000 | 0.5
 [mariadb] = 1 | 3.00000000000000000000000000000000000000 | 1234567890123456789012345677.90123456789012345678000000000000000000 | 0.5
+a: SET @w = CAST(5 AS DECIMAL(10,0)), @wide = 12345678901234567890123, @less = -CAST(3 AS DECIMAL(5,0)), @none = 0.
+a: BEGIN
+a: SELECT @w, @wide, @less, @none, @w / 3, @w + 1
+a prepare whole : SELECT @w, @wide, @less, @none
+a execute whole
+a closestmt whole
+= empty
+a: COMMIT
 a: CREATE TABLE fractions AS SELECT @d AS d, @long AS l, @f AS f
 [mysql] = OK
 [mariadb] = ERR 1264/22003
