@@ -1,18 +1,30 @@
-//! Goes through all states, nearest first, or wanders through them.
+//! Goes through all states of a protocol, nearest first, or wanders through them.
 
 use std::collections::{HashSet, VecDeque};
-use std::fmt::Write as _;
+use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
 
-use super::locks::inspect;
-use super::state::{Broken, LockRow, ProxyState, State};
-use super::variants::{AT_THE_STORE, Model, STEPS, WRITES, subject};
+/// A protocol within bounds.
+pub(crate) trait Protocol {
+    /// All that it remembers.
+    type State: Copy + Eq + Hash;
+    /// The rules that may break.
+    type Broken: Copy + Debug;
+
+    fn start(&self) -> Self::State;
+    /// All that may happen next: the step's number, its argument, the state after it.
+    fn successors(&self, state: &Self::State) -> Vec<(u8, u8, Self::State)>;
+    /// The rule that broke on the way to this state.
+    fn broken(&self, state: &Self::State) -> Option<Self::Broken>;
+    /// A step, and the state after it, in a line.
+    fn line(&self, step: u8, arg: u8, after: &Self::State) -> String;
+}
 
 /// How a state was reached: from which, by which step, with which argument.
 type Way = (u32, u8, u8);
 
 /// The result of exploring.
-pub(crate) struct Found {
+pub(crate) struct Found<Broken> {
     pub(crate) states: usize,
     /// Steps that were taken somewhere, as a set of bits.
     pub(crate) taken: u64,
@@ -20,22 +32,22 @@ pub(crate) struct Found {
     pub(crate) broken: Option<(Broken, Vec<(u8, u8)>)>,
 }
 
-/// Visits every state within the bounds, until one of `watched` breaks.
-pub(crate) fn explore(model: &Model, watched: &[Broken]) -> Found {
-    let start = model.start();
+/// Visits every state within the bounds, until a rule breaks.
+pub(crate) fn explore<P: Protocol>(protocol: &P) -> Found<P::Broken> {
+    let start = protocol.start();
     let mut seen = HashSet::from([fingerprint(&start)]);
     let mut ways: Vec<Way> = vec![(0, 0, 0)];
     let mut queue = VecDeque::from([(0, start)]);
     let mut taken = 0;
     while let Some((from, state)) = queue.pop_front() {
-        for (step, arg, next) in successors(model, &state, watched) {
+        for (step, arg, next) in protocol.successors(&state) {
             taken |= 1 << step;
             if !seen.insert(fingerprint(&next)) {
                 continue;
             }
             ways.push((from, step, arg));
             let at = u32::try_from(ways.len() - 1).expect("few enough states");
-            if let Some(broken) = next.broken {
+            if let Some(broken) = protocol.broken(&next) {
                 let broken = Some((broken, path(&ways, at)));
                 return Found { states: seen.len(), taken, broken };
             }
@@ -45,35 +57,15 @@ pub(crate) fn explore(model: &Model, watched: &[Broken]) -> Found {
     Found { states: seen.len(), taken, broken: None }
 }
 
-/// All that may happen next. A rule that breaks but is not watched is forgotten.
-fn successors(model: &Model, state: &State, watched: &[Broken]) -> Vec<(u8, u8, State)> {
-    let mut all = Vec::with_capacity(16);
-    for (step, (name, domain, rule)) in (0..).zip(STEPS) {
-        let hung = state.store.hung && AT_THE_STORE.contains(name);
-        let blocked = state.store.blocked && WRITES.contains(name);
-        if hung || blocked {
-            continue;
-        }
-        for arg in 0..*domain {
-            if let Some(mut next) = rule(model, state, arg) {
-                inspect(model, &mut next);
-                next.broken = next.broken.filter(|broken| watched.contains(broken));
-                all.push((step, u8::try_from(arg).expect("small"), next));
-            }
-        }
-    }
-    all
-}
-
 /// Wanders: `walks` times from the start until nothing can happen or `length` steps are done.
-pub(crate) fn wander(model: &Model, watched: &[Broken], walks: u32, length: u32) -> Found {
+pub(crate) fn wander<P: Protocol>(protocol: &P, walks: u32, length: u32) -> Found<P::Broken> {
     let mut random: u64 = 0x9e37_79b9_7f4a_7c15;
     let (mut states, mut taken) = (0, 0);
     for _ in 0..walks {
-        let mut state = model.start();
+        let mut state = protocol.start();
         let mut way = Vec::new();
         for _ in 0..length {
-            let all = successors(model, &state, watched);
+            let all = protocol.successors(&state);
             if all.is_empty() {
                 break;
             }
@@ -85,7 +77,7 @@ pub(crate) fn wander(model: &Model, watched: &[Broken], walks: u32, length: u32)
             way.push((step, arg));
             states += 1;
             taken |= 1 << step;
-            if let Some(broken) = next.broken {
+            if let Some(broken) = protocol.broken(&next) {
                 return Found { states, taken, broken: Some((broken, way)) };
             }
             state = next;
@@ -105,31 +97,29 @@ fn path(ways: &[Way], mut at: u32) -> Vec<(u8, u8)> {
     path
 }
 
-/// A way in words: the step, its subject, then the ticks left of both leases, the row's holder/token, and the rows of
-/// `proxies`. Incarnations 1 and 2 are A's, 3 and 4 B's.
-pub(crate) fn tell(model: &Model, path: &[(u8, u8)]) -> String {
-    let mut state = model.start();
+/// A way in words, a step a line.
+pub(crate) fn tell<P: Protocol>(protocol: &P, path: &[(u8, u8)]) -> String {
+    let mut state = protocol.start();
     let mut text = String::new();
     for (step, arg) in path {
-        let (name, domain, rule) = &STEPS[usize::from(*step)];
-        state = rule(model, &state, usize::from(*arg)).expect("the way was gone before");
-        let who = subject(*domain, *arg);
-        let LockRow { holder, tok, .. } = state.store.lock;
-        let left = state.processes.map(|process| process.left);
-        let _ = write!(text, "  {name:<20} {who:<11} left {left:?} row {holder}/{tok} proxies");
-        for (id, row) in (1..).zip(state.store.proxies) {
-            if row.state != ProxyState::Absent {
-                let _ = write!(text, " {id} {:?} v{}", row.state, row.rvn);
-            }
-        }
+        let mut all = protocol.successors(&state).into_iter();
+        let (.., next) =
+            all.find(|(s, a, _)| (s, a) == (step, arg)).expect("the way was gone before");
+        state = next;
+        text.push_str(&protocol.line(*step, *arg, &state));
         text.push('\n');
     }
     text
 }
 
+/// Of a list of steps, those that were never taken: they prove nothing.
+pub(crate) fn idle<'a>(steps: impl Iterator<Item = &'a str>, taken: u64) -> Vec<&'a str> {
+    (0..).zip(steps).filter(|(n, _)| taken >> n & 1 == 0).map(|(_, name)| name).collect()
+}
+
 /// 64 bits stand for a state: with a million states, two are mistaken for one another once in
 /// tens of millions of runs.
-fn fingerprint(state: &State) -> u64 {
+fn fingerprint(state: &impl Hash) -> u64 {
     let mut mixer = Mixer { hash: 0, word: 0, bytes: 0 };
     state.hash(&mut mixer);
     mixer.finish()

@@ -1,6 +1,12 @@
 //! The rules that can be weakened, the bounds, and the list of all steps.
 
-use super::state::{INCARNATIONS, LATE, PROXIES, Process, SESSIONS, State};
+use std::fmt::Write as _;
+
+use super::explore::Protocol;
+use super::locks::inspect;
+use super::state::{
+    Broken, INCARNATIONS, LATE, LockRow, PROXIES, Process, ProxyState, SESSIONS, State,
+};
 use super::{keeper, locks, sessions};
 
 /// A rule left out.
@@ -94,10 +100,15 @@ impl World {
 pub(crate) struct Model {
     pub(crate) world: World,
     pub(crate) weak: Weak,
+    /// A rule that breaks but is not among these is forgotten.
+    pub(crate) watched: &'static [Broken],
 }
 
-impl Model {
-    pub(crate) fn start(&self) -> State {
+impl Protocol for Model {
+    type State = State;
+    type Broken = Broken;
+
+    fn start(&self) -> State {
         let process = Process { running: true, ..Process::default() };
         let World { faults, hangs, blocks, .. } = self.world;
         let processes = [process; PROXIES];
@@ -108,6 +119,45 @@ impl Model {
             state = keeper::deadline_moves(self, &state, p).unwrap_or(state);
         }
         state
+    }
+
+    fn successors(&self, state: &State) -> Vec<(u8, u8, State)> {
+        let mut all = Vec::with_capacity(16);
+        for (step, (name, domain, rule)) in (0..).zip(STEPS) {
+            let hung = state.store.hung && AT_THE_STORE.contains(name);
+            let blocked = state.store.blocked && WRITES.contains(name);
+            if hung || blocked {
+                continue;
+            }
+            for arg in 0..*domain {
+                if let Some(mut next) = rule(self, state, arg) {
+                    inspect(self, &mut next);
+                    next.broken = next.broken.filter(|broken| self.watched.contains(broken));
+                    all.push((step, u8::try_from(arg).expect("small"), next));
+                }
+            }
+        }
+        all
+    }
+
+    fn broken(&self, state: &State) -> Option<Broken> {
+        state.broken
+    }
+
+    /// The step, its subject, then the ticks left of both leases, the row's holder/token, and the rows of `proxies`.
+    /// Incarnations 1 and 2 are A's, 3 and 4 B's.
+    fn line(&self, step: u8, arg: u8, after: &State) -> String {
+        let (name, domain, _) = &STEPS[usize::from(step)];
+        let who = subject(*domain, arg);
+        let LockRow { holder, tok, .. } = after.store.lock;
+        let left = after.processes.map(|process| process.left);
+        let mut text = format!("  {name:<20} {who:<11} left {left:?} row {holder}/{tok} proxies");
+        for (id, row) in (1..).zip(after.store.proxies) {
+            if row.state != ProxyState::Absent {
+                let _ = write!(text, " {id} {:?} v{}", row.state, row.rvn);
+            }
+        }
+        text
     }
 }
 
@@ -169,7 +219,7 @@ pub(crate) const STEPS: &[Step] = &[
 ];
 
 /// Steps that the store, or the server's threads, take. None of them while it hangs.
-pub(crate) const AT_THE_STORE: &[&str] = &[
+const AT_THE_STORE: &[&str] = &[
     "register",
     "renewal_runs",
     "late_renewal_runs",
@@ -195,7 +245,7 @@ pub(crate) const AT_THE_STORE: &[&str] = &[
 ];
 
 /// Those that change something there. None of them while nobody can write.
-pub(crate) const WRITES: &[&str] = &[
+const WRITES: &[&str] = &[
     "register",
     "renewal_runs",
     "late_renewal_runs",
@@ -211,7 +261,7 @@ pub(crate) const WRITES: &[&str] = &[
 ];
 
 /// The subject of a step's argument, in words.
-pub(crate) fn subject(domain: usize, arg: u8) -> String {
+fn subject(domain: usize, arg: u8) -> String {
     let proxy = |n: u8| if n == 0 { 'A' } else { 'B' };
     match domain {
         1 => String::new(),

@@ -1,0 +1,1097 @@
+//! Owned names: a proxy that owns a name grants it from memory. A model of its own, of rules that the engine does not have yet.
+//!
+//! Two proxies share one name. A row is owned by an incarnation, with a block of tokens: which session holds the lock, only
+//! the owner knows, and the row may not be up to date. A proxy that wants the name writes that into the row, and the owner writes
+//! the grant for it. In mode durable a silent owner keeps its names until its lease is over. In mode coexist the server's
+//! own lock excludes, and a shorter lease decides whose tokens count: the *own lease*, renewed by a counter that is bound
+//! to a *generation*.
+//!
+//! Statements and the own lease's renewals take any time on their way, and so do their answers. The long lease is one step
+//! here, since its packets are in the first model. Answers that are lost are there, too.
+
+use super::explore::{Protocol, explore, idle, wander};
+use super::report;
+
+/// Ticks of the lease.
+const LEASE: u8 = 2;
+/// Ticks of the own lease.
+const OWN: u8 = 1;
+/// How often an incarnation may be outvoted.
+const GENERATIONS: u8 = 1;
+/// Tokens after which no block is made longer.
+const TOKENS: u8 = 8;
+/// Tokens of a block.
+const BLOCK: u8 = 2;
+const PROXIES: usize = 2;
+/// Incarnations, two a proxy; 0 means none.
+const INCARNATIONS: usize = 4;
+
+/// A rule left out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Weak {
+    /// The protocol as it should be.
+    Nothing,
+    /// What is owned outlives the incarnation.
+    KeptPastTheDeadline,
+    /// Tokens are granted from memory though the own lease is over.
+    BlockAfterOwnLease,
+    /// The generation is raised whether or not the counter has moved on.
+    TakenWithoutCompare,
+    /// A renewal of the own lease counts in any generation.
+    RenewedInAnyGeneration,
+    /// The generation is raised after one reading.
+    TakenAfterOneReading,
+    /// An answer counts though the generation was raised since the question.
+    AnswerOfAGenerationBefore,
+    /// A row that shows no holder is taken from a proxy that keeps locks by rows, when it is silent for a while.
+    TakenByItsLooks,
+    /// The own lease counts though one of the two keeps locks by rows alone.
+    OwnLeaseBesideRows,
+    /// The owner grants while its promise to another proxy is on its way.
+    GrantsWhatIsPromised,
+    /// The next owner's tokens begin above the last one shown, not above the block.
+    BlockUsedAgain,
+    /// The owner's promise does not ask whether the other proxy is live.
+    PromisedToTheDead,
+    /// A proxy whose client gives up forgets that it has asked for the name.
+    ForgetsThatItAsked,
+    /// A question whether the lock is free is answered from a row that may not be up to date.
+    AnswersFromTheRow,
+    /// An answer to such a question may have been written before it was asked.
+    AnswersFromBefore,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+enum Life {
+    #[default]
+    Absent,
+    Live,
+    /// Nobody works for it any more.
+    Clean,
+}
+
+/// A row of `proxies`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+struct ProxyRow {
+    life: Life,
+    counter: u8,
+    generation: u8,
+}
+
+/// The row of the name.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+struct LockRow {
+    holder: u8,
+    /// The last token of the block.
+    upto: u8,
+    /// The token under which a session is shown as the holder; 0: none.
+    shown: u8,
+    /// The last token shown.
+    tok: u8,
+    /// The holder's attempt that was granted with the block.
+    grant: u8,
+    /// The incarnation that wants the name, and its attempt.
+    want: u8,
+    attempt: u8,
+}
+
+/// A statement on the name's row.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Statement {
+    /// Takes a row that is free, this incarnation's own, or that of one that is CLEAN or was outvoted.
+    Claim {
+        outvoted: u8,
+    },
+    /// Writes into the row that this incarnation wants it.
+    Want,
+    /// Takes that back.
+    Withdraw,
+    Read,
+    /// The grant of the proxy that wants the name.
+    Promise {
+        upto: u8,
+        to: u8,
+        attempt: u8,
+    },
+    GiveBack {
+        upto: u8,
+    },
+    /// Which session holds the lock. It answers a question that was asked before.
+    Show {
+        upto: u8,
+        token: u8,
+        answers: bool,
+    },
+    /// Another block.
+    Extend {
+        upto: u8,
+    },
+    /// A grant from the block, written.
+    Grant {
+        upto: u8,
+        token: u8,
+    },
+}
+
+impl Statement {
+    /// Whether it gives the name away.
+    fn gives_away(self) -> bool {
+        matches!(self, Self::Promise { .. } | Self::GiveBack { .. })
+    }
+}
+
+/// Who asks, when, and what.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Sent {
+    statement: Statement,
+    by: u8,
+    generation: u8,
+    attempt: u8,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+enum Pipe {
+    #[default]
+    Idle,
+    Sent(Sent),
+    /// Carried out: whether it changed the row, and the row then.
+    Done(Sent, bool, LockRow),
+}
+
+/// A renewal of the own lease.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+enum Beat {
+    #[default]
+    Idle,
+    Sent {
+        by: u8,
+        generation: u8,
+        age: u8,
+    },
+    /// Carried out: whether it succeeded, and the row's generation then.
+    Done {
+        by: u8,
+        succeeded: bool,
+        generation: u8,
+        age: u8,
+    },
+}
+
+/// What a proxy has read of the owner, and for how long nothing of it has changed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+struct Seen {
+    holder: u8,
+    upto: u8,
+    counter: u8,
+    generation: u8,
+    age: u8,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+enum Client {
+    #[default]
+    Idle,
+    Waits,
+    /// Told that it has the lock, with this token.
+    Holds(u8),
+}
+
+/// Tokens that an owner may hand out.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+struct Block {
+    next: u8,
+    upto: u8,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+struct Proxy {
+    running: bool,
+    id: u8,
+    used: u8,
+    /// Ticks until the deadline.
+    left: u8,
+    /// Ticks without a renewal by the other one.
+    silent: u8,
+    generation: u8,
+    /// Ticks until the end of the own lease.
+    own: u8,
+    beat: Beat,
+    beats: u8,
+    seen: Seen,
+    /// The last token of the block whose owner was outvoted.
+    outvoted: u8,
+    owns: Option<Block>,
+    /// The row may name this incarnation as the next owner.
+    asked: bool,
+    attempt: u8,
+    client: Client,
+    claims: u8,
+    pipe: Pipe,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+enum Question {
+    #[default]
+    None,
+    /// Asked by this proxy, counted from 1. Whether the other's client has held the lock all the time since, and
+    /// whether the owner has written since.
+    Asked { held: bool, answered: bool },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+struct State {
+    lock: LockRow,
+    rows: [ProxyRow; INCARNATIONS],
+    proxies: [Proxy; PROXIES],
+    /// The proxy whose client has the server's own lock, counted from 1.
+    native: u8,
+    /// B asks whether the lock is free.
+    question: Question,
+    questions: u8,
+    /// Processes that may be killed, answers that may be lost.
+    faults: u8,
+    greatest: u8,
+    broken: Option<Broken>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Broken {
+    TwoHolders,
+    TokenNotGreater,
+    /// A row names an incarnation that does not know of it, or that is no more.
+    OwnedByNobody,
+    /// "Free" was the answer, and a client of the other proxy held the lock all the time.
+    FalselyFree,
+    /// A row passes from an incarnation that is live, and has not given it away.
+    TakenFromTheLiving,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct World {
+    native: [bool; PROXIES],
+    claims: [u8; PROXIES],
+    incarnations: [u8; PROXIES],
+    /// Renewals of the own lease that each may send.
+    beats: [u8; PROXIES],
+    /// A proxy whose lease is always renewed in time.
+    steady: [bool; PROXIES],
+    /// Whether clients give up waiting.
+    gives_up: bool,
+    questions: u8,
+    faults: u8,
+    weak: Weak,
+    /// Another rule that breaks is forgotten.
+    watched: Option<Broken>,
+}
+
+impl Proxy {
+    /// What a claimant has read of the owner concerns no other one.
+    fn waits_no_more(&mut self) {
+        (self.client, self.seen, self.outvoted) = (Client::Idle, Seen::default(), 0);
+    }
+}
+
+fn process_of(id: u8) -> usize {
+    usize::from(id - 1) / 2
+}
+
+impl World {
+    /// Whether a shorter lease decides between two incarnations.
+    fn own_lease(&self, one: u8, other: u8) -> bool {
+        let native = |id| self.native[process_of(id)];
+        native(one) && native(other) || self.weak == Weak::OwnLeaseBesideRows
+    }
+}
+
+impl State {
+    fn row(&self, id: u8) -> &ProxyRow {
+        &self.rows[usize::from(id - 1)]
+    }
+
+    fn row_mut(&mut self, id: u8) -> &mut ProxyRow {
+        &mut self.rows[usize::from(id - 1)]
+    }
+
+    fn is_live(&self, id: u8) -> bool {
+        id != 0 && self.row(id).life == Life::Live
+    }
+
+    /// Whether an incarnation's locks are certainly held.
+    fn vouches(&self, p: usize) -> bool {
+        let me = &self.proxies[p];
+        me.running && me.id != 0 && me.left > 0
+    }
+
+    fn granted(&mut self, token: u8) {
+        if token <= self.greatest {
+            self.broken = self.broken.or(Some(Broken::TokenNotGreater));
+        }
+        self.greatest = self.greatest.max(token);
+    }
+
+    /// A client lost the lock, or gave it back.
+    fn let_go(&mut self, p: usize) {
+        if usize::from(self.native) == p + 1 {
+            self.native = 0;
+        }
+        if p == 0
+            && let Question::Asked { held, .. } = &mut self.question
+        {
+            *held = false;
+        }
+    }
+
+    fn inspect(&mut self) {
+        let certain =
+            |p: usize| self.vouches(p) && matches!(self.proxies[p].client, Client::Holds(_));
+        let two = certain(0) && certain(1);
+        let LockRow { holder, .. } = self.lock;
+        let unknown = (0..PROXIES).any(|p| {
+            let me = &self.proxies[p];
+            self.vouches(p)
+                && me.id == holder
+                && me.owns.is_none()
+                && !me.asked
+                && me.pipe == Pipe::Idle
+        });
+        let nobody = holder != 0 && (self.row(holder).life == Life::Absent || unknown);
+        if two {
+            self.broken = self.broken.or(Some(Broken::TwoHolders));
+        } else if nobody {
+            self.broken = self.broken.or(Some(Broken::OwnedByNobody));
+        }
+    }
+}
+
+fn tick(w: &World, s: &State, _: usize) -> Option<State> {
+    let mut n = *s;
+    for (p, me) in n.proxies.iter_mut().enumerate() {
+        if !w.steady[p] {
+            me.left = me.left.saturating_sub(1);
+        }
+        me.own = me.own.saturating_sub(1);
+        me.silent = (me.silent + u8::from(me.id != 0)).min(LEASE);
+        if let Beat::Sent { age, .. } | Beat::Done { age, .. } = &mut me.beat {
+            *age = (*age + 1).min(OWN);
+        }
+        if me.seen.holder != 0 {
+            me.seen.age = (me.seen.age + 1).min(OWN);
+        }
+    }
+    if w.steady[0] {
+        n.proxies[1].silent = 0;
+    }
+    if w.steady[1] {
+        n.proxies[0].silent = 0;
+    }
+    (n != *s).then_some(n)
+}
+
+fn join(w: &World, s: &State, p: usize) -> Option<State> {
+    let me = &s.proxies[p];
+    if me.id != 0 || me.used == w.incarnations[p] {
+        return None;
+    }
+    let mut n = *s;
+    let me = &mut n.proxies[p];
+    (me.running, me.used, me.left) = (true, me.used + 1, LEASE);
+    me.id = u8::try_from(p).ok()? * 2 + me.used;
+    (me.silent, me.generation, me.own) = (0, 0, 0);
+    let id = me.id;
+    n.proxies[1 - p].silent = 0;
+    n.row_mut(id).life = Life::Live;
+    Some(n)
+}
+
+/// `Keeper::renew`.
+fn renew(_: &World, s: &State, p: usize) -> Option<State> {
+    let mut n = *s;
+    (n.proxies[p].left, n.proxies[1 - p].silent) = (LEASE, 0);
+    (s.proxies[p].running && s.is_live(s.proxies[p].id) && n != *s).then_some(n)
+}
+
+/// At the deadline a proxy forgets all that it owns, and its sessions with locks are closed.
+fn fence_if_due(w: &World, s: &State, p: usize) -> Option<State> {
+    let me = s.proxies[p];
+    if me.id == 0 || me.left > 0 {
+        return None;
+    }
+    let mut n = *s;
+    n.forget(w, p);
+    Some(n)
+}
+
+impl State {
+    fn forget(&mut self, w: &World, p: usize) {
+        self.let_go(p);
+        let Proxy { running, used, claims, attempt, pipe, beat, beats, owns, .. } = self.proxies[p];
+        let owns = owns.filter(|_| w.weak == Weak::KeptPastTheDeadline);
+        let none = Proxy::default();
+        self.proxies[p] = Proxy { running, used, beat, beats, owns, attempt, claims, pipe, ..none };
+    }
+}
+
+/// kill -9. What was sent goes on.
+fn dies(w: &World, s: &State, p: usize) -> Option<State> {
+    let mut n = *s;
+    n.faults = s.faults.checked_sub(1)?;
+    n.forget(w, p);
+    n.proxies[p].running = false;
+    n.proxies[p].owns = None;
+    s.proxies[p].running.then_some(n)
+}
+
+/// `Keeper::revoke` and the takeover: silent for its lease, or proved to be gone.
+fn take_over(_: &World, s: &State, p: usize) -> Option<State> {
+    let (me, other) = (&s.proxies[p], &s.proxies[1 - p]);
+    let ids = [1, 2].map(|n| u8::try_from(1 - p).unwrap_or_default() * 2 + n);
+    let over = |id: &u8| s.is_live(*id) && (me.silent >= LEASE || other.id != *id);
+    let id = ids.into_iter().find(over)?;
+    let mut n = *s;
+    n.row_mut(id).life = Life::Clean;
+    (s.vouches(p) && s.is_live(me.id)).then_some(n)
+}
+
+/// `StoreConnection::sweep_clean`.
+fn sweep(_: &World, s: &State, p: usize) -> Option<State> {
+    let id = (1..).zip(s.rows).find(|(_, row)| row.life == Life::Clean)?.0;
+    let mut n = *s;
+    if s.lock.holder == id {
+        (n.lock.holder, n.lock.shown) = (0, 0);
+    }
+    n.row_mut(id).life = Life::Absent;
+    s.vouches(p).then_some(n)
+}
+
+/// A renewal of the own lease is sent.
+fn beat_sent(w: &World, s: &State, p: usize) -> Option<State> {
+    let me = &s.proxies[p];
+    if !s.vouches(p) || !w.native[p] || me.beat != Beat::Idle || me.beats == w.beats[p] {
+        return None;
+    }
+    let mut n = *s;
+    n.proxies[p].beats += 1;
+    n.proxies[p].beat = Beat::Sent { by: me.id, generation: me.generation, age: 0 };
+    Some(n)
+}
+
+fn beat_runs(w: &World, s: &State, p: usize) -> Option<State> {
+    let Beat::Sent { by, generation, age } = s.proxies[p].beat else { return None };
+    let mut n = *s;
+    let row = n.row_mut(by);
+    let bound = row.generation == generation || w.weak == Weak::RenewedInAnyGeneration;
+    let succeeded = row.life == Life::Live && bound;
+    row.counter += u8::from(succeeded);
+    let generation = row.generation;
+    n.proxies[p].beat = Beat::Done { by, succeeded, generation, age };
+    Some(n)
+}
+
+/// A renewal that failed says that another proxy has outvoted this one.
+fn beat_heard(_: &World, s: &State, p: usize) -> Option<State> {
+    let Beat::Done { by, succeeded, generation, age } = s.proxies[p].beat else { return None };
+    let mut n = *s;
+    let me = &mut n.proxies[p];
+    me.beat = Beat::Idle;
+    if me.id == by && succeeded {
+        me.own = me.own.max(OWN - age);
+    } else if me.id == by {
+        // Another one may have taken the name and granted tokens above the block: what is left of it, is void.
+        let spent = |Block { upto, .. }| Block { next: upto + 1, upto };
+        (me.owns, me.own, me.generation) = (me.owns.map(spent), 0, generation);
+    }
+    Some(n)
+}
+
+/// A claimant reads the row, and its owner's.
+fn observe(w: &World, s: &State, p: usize) -> Option<State> {
+    let me = &s.proxies[p];
+    let LockRow { holder, upto, .. } = s.lock;
+    let other = holder != 0 && s.is_live(holder) && holder != me.id;
+    if !s.vouches(p) || me.client != Client::Waits || !other || !w.own_lease(me.id, holder) {
+        return None;
+    }
+    let ProxyRow { counter, generation, .. } = *s.row(holder);
+    let seen = Seen { holder, upto, counter, generation, age: me.seen.age };
+    let mut n = *s;
+    n.proxies[p].seen = Seen { age: if seen == me.seen { seen.age } else { 0 }, ..seen };
+    (n != *s).then_some(n)
+}
+
+/// The generation is raised, if neither it nor the counter has moved on. What the owner of before had, may be taken.
+fn outvote(w: &World, s: &State, p: usize) -> Option<State> {
+    let me = &s.proxies[p];
+    let Seen { holder, upto, counter, generation, age } = me.seen;
+    let row = *s.row(if holder == 0 { return None } else { holder });
+    let early = age < OWN && w.weak != Weak::TakenAfterOneReading;
+    if !s.vouches(p) || early || row.generation == GENERATIONS {
+        return None;
+    }
+    let same = row.counter == counter || w.weak == Weak::TakenWithoutCompare;
+    let mut n = *s;
+    n.proxies[p].seen = Seen::default();
+    if row.life == Life::Live && row.generation == generation && same {
+        n.row_mut(holder).generation += 1;
+        n.proxies[p].outvoted = upto;
+    }
+    Some(n)
+}
+
+/// GET_LOCK. In coexist the server grants its own lock first.
+fn claim(w: &World, s: &State, p: usize) -> Option<State> {
+    let me = &s.proxies[p];
+    if me.id == 0 || !me.running || me.client != Client::Idle || me.claims == w.claims[p] {
+        return None;
+    }
+    let mut n = *s;
+    if w.native[p] {
+        n.native = u8::try_from(p).ok().filter(|_| s.native == 0)? + 1;
+    }
+    (n.proxies[p].claims, n.proxies[p].attempt) = (me.claims + 1, me.attempt + 1);
+    n.proxies[p].client = Client::Waits;
+    Some(n)
+}
+
+fn give_up(w: &World, s: &State, p: usize) -> Option<State> {
+    let waits = w.gives_up && s.proxies[p].client == Client::Waits && s.proxies[p].running;
+    let mut n = *s;
+    n.let_go(p);
+    n.proxies[p].waits_no_more();
+    if w.weak == Weak::ForgetsThatItAsked {
+        n.proxies[p].asked = false;
+    }
+    waits.then_some(n)
+}
+
+/// A grant from memory.
+fn grant_inside(w: &World, s: &State, p: usize) -> Option<State> {
+    let me = &s.proxies[p];
+    let Block { next, upto } = me.owns?;
+    let leased = !w.native[p] || me.own > 0 || w.weak == Weak::BlockAfterOwnLease;
+    let under_way = match me.pipe {
+        Pipe::Sent(sent) | Pipe::Done(sent, ..) => Some(sent.statement),
+        Pipe::Idle => None,
+    };
+    let promised = under_way.is_some_and(Statement::gives_away);
+    let promised = promised && w.weak != Weak::GrantsWhatIsPromised;
+    let written = matches!(under_way, Some(Statement::Grant { .. }));
+    let busy = promised || written;
+    if me.client != Client::Waits || !s.vouches(p) || !leased || busy || next > upto {
+        return None;
+    }
+    let mut n = *s;
+    n.granted(next);
+    n.proxies[p].owns = Some(Block { next: next + 1, upto });
+    n.proxies[p].client = Client::Holds(next);
+    Some(n)
+}
+
+/// RELEASE_LOCK: the name stays owned.
+fn release(_: &World, s: &State, p: usize) -> Option<State> {
+    let holds = matches!(s.proxies[p].client, Client::Holds(_)) && s.proxies[p].running;
+    let mut n = *s;
+    n.let_go(p);
+    n.proxies[p].waits_no_more();
+    holds.then_some(n)
+}
+
+/// Sends a statement.
+fn send(s: &State, p: usize, statement: Statement) -> State {
+    let mut n = *s;
+    let me = &mut n.proxies[p];
+    let sent = Sent { statement, by: me.id, generation: me.generation, attempt: me.attempt };
+    me.pipe = Pipe::Sent(sent);
+    n
+}
+
+fn is_idle(s: &State, p: usize) -> bool {
+    s.vouches(p) && s.proxies[p].pipe == Pipe::Idle
+}
+
+fn send_claim(w: &World, s: &State, p: usize) -> Option<State> {
+    let me = &s.proxies[p];
+    let (lock, id) = (&s.lock, me.id);
+    let hopeless = lock.holder != 0 && lock.holder != id && s.is_live(lock.holder);
+    let looks_idle = w.weak == Weak::TakenByItsLooks && lock.shown == 0 && me.silent > 0;
+    let may = !hopeless || me.outvoted != 0 || looks_idle;
+    let wants = me.client == Client::Waits && me.owns.is_none() && may;
+    (is_idle(s, p) && wants).then(|| send(s, p, Statement::Claim { outvoted: me.outvoted }))
+}
+
+fn send_want(_: &World, s: &State, p: usize) -> Option<State> {
+    let (me, lock) = (&s.proxies[p], &s.lock);
+    let other = lock.holder != 0 && lock.holder != me.id && s.is_live(lock.holder);
+    let placed = lock.want == me.id && lock.attempt == me.attempt;
+    let wants = me.client == Client::Waits && me.owns.is_none() && other && !placed;
+    let mut n = send(s, p, Statement::Want);
+    n.proxies[p].asked = true;
+    (is_idle(s, p) && wants).then_some(n)
+}
+
+/// A ring, or the poll.
+fn send_read(_: &World, s: &State, p: usize) -> Option<State> {
+    let me = &s.proxies[p];
+    let wants = me.client == Client::Waits && me.owns.is_none() && s.lock.holder == me.id;
+    (is_idle(s, p) && me.asked && wants).then(|| send(s, p, Statement::Read))
+}
+
+fn send_withdraw(_: &World, s: &State, p: usize) -> Option<State> {
+    let me = &s.proxies[p];
+    let left = me.asked && me.client != Client::Waits && me.owns.is_none();
+    (is_idle(s, p) && left).then(|| send(s, p, Statement::Withdraw))
+}
+
+fn send_promise(_: &World, s: &State, p: usize) -> Option<State> {
+    let me = &s.proxies[p];
+    let Block { upto, .. } = me.owns?;
+    let LockRow { holder, want, attempt, .. } = s.lock;
+    let asked = holder == me.id && want != 0 && want != me.id;
+    // A session here that comes now waits until the outcome is known.
+    let may = is_idle(s, p) && asked && me.client == Client::Idle;
+    may.then(|| send(s, p, Statement::Promise { upto, to: want, attempt }))
+}
+
+fn send_give_back(_: &World, s: &State, p: usize) -> Option<State> {
+    let me = &s.proxies[p];
+    let Block { upto, .. } = me.owns?;
+    let may = is_idle(s, p) && me.client == Client::Idle;
+    may.then(|| send(s, p, Statement::GiveBack { upto }))
+}
+
+fn send_show(_: &World, s: &State, p: usize) -> Option<State> {
+    let me = &s.proxies[p];
+    let Block { upto, .. } = me.owns?;
+    let token = if let Client::Holds(token) = me.client { token } else { 0 };
+    let answers = p == 0 && matches!(s.question, Question::Asked { answered: false, .. });
+    let may = is_idle(s, p) && (s.lock.shown != token || answers);
+    may.then(|| send(s, p, Statement::Show { upto, token, answers }))
+}
+
+fn send_extend(_: &World, s: &State, p: usize) -> Option<State> {
+    let me = &s.proxies[p];
+    let Block { next, upto } = me.owns?;
+    let spent = next > upto && upto < TOKENS;
+    (is_idle(s, p) && spent).then(|| send(s, p, Statement::Extend { upto }))
+}
+
+/// Without the own lease each grant is written.
+fn send_grant(w: &World, s: &State, p: usize) -> Option<State> {
+    let me = &s.proxies[p];
+    let Block { next, upto } = me.owns?;
+    let may = is_idle(s, p) && w.native[p] && me.own == 0 && me.client == Client::Waits;
+    (may && next <= upto).then(|| send(s, p, Statement::Grant { upto, token: next }))
+}
+
+/// The store carries a statement out.
+fn statement_runs(w: &World, s: &State, p: usize) -> Option<State> {
+    let Pipe::Sent(sent) = s.proxies[p].pipe else { return None };
+    let Sent { statement, by, attempt, .. } = sent;
+    let mut n = *s;
+    let live = s.is_live(by);
+    let row = s.lock;
+    let mine = |upto: u8| live && row.holder == by && row.upto == upto;
+    let begin = if w.weak == Weak::BlockUsedAgain { row.tok } else { row.upto };
+    let block =
+        LockRow { upto: begin + BLOCK, tok: begin + 1, shown: begin + 1, grant: attempt, ..row };
+    let won = match statement {
+        Statement::Claim { outvoted } => {
+            let clean = row.holder == 0 || !s.is_live(row.holder);
+            let taken = outvoted != 0 && outvoted == row.upto;
+            let looks = w.weak == Weak::TakenByItsLooks && row.shown == 0;
+            live && (clean || row.holder == by || taken || looks)
+        }
+        Statement::Want => live && row.holder != by && (row.want == by || !s.is_live(row.want)),
+        Statement::Withdraw => row.want == by,
+        Statement::Read => true,
+        Statement::Promise { upto, to, attempt } => {
+            let asked = row.want == to && row.attempt == attempt;
+            mine(upto) && asked && (s.is_live(to) || w.weak == Weak::PromisedToTheDead)
+        }
+        Statement::GiveBack { upto }
+        | Statement::Show { upto, .. }
+        | Statement::Extend { upto }
+        | Statement::Grant { upto, .. } => mine(upto),
+    };
+    if won {
+        match statement {
+            Statement::Claim { outvoted } => {
+                let from = row.holder;
+                if from != 0 && from != by && s.is_live(from) && outvoted == 0 {
+                    n.broken = n.broken.or(Some(Broken::TakenFromTheLiving));
+                }
+                let want = if row.want == by { 0 } else { row.want };
+                n.lock = LockRow { holder: by, want, ..block };
+                n.granted(block.tok);
+            }
+            Statement::Want => (n.lock.want, n.lock.attempt) = (by, attempt),
+            Statement::Withdraw => n.lock.want = 0,
+            Statement::Read => {}
+            Statement::Promise { to, attempt, .. } => {
+                n.lock = LockRow { holder: to, want: 0, grant: attempt, ..block };
+                n.granted(block.tok);
+            }
+            Statement::GiveBack { .. } => (n.lock.holder, n.lock.shown) = (0, 0),
+            Statement::Show { token, answers, .. } => {
+                n.lock.shown = token;
+                n.lock.tok = row.tok.max(token);
+                let asked = matches!(n.question, Question::Asked { .. });
+                if let Question::Asked { answered, .. } = &mut n.question
+                    && (answers || (asked && w.weak == Weak::AnswersFromBefore))
+                {
+                    *answered = true;
+                }
+            }
+            Statement::Extend { .. } => n.lock.upto += BLOCK,
+            Statement::Grant { token, .. } => {
+                (n.lock.shown, n.lock.tok) = (token, token);
+                n.granted(token);
+            }
+        }
+    }
+    n.proxies[p].pipe = Pipe::Done(sent, won, n.lock);
+    Some(n)
+}
+
+/// The answer comes.
+fn statement_heard(w: &World, s: &State, p: usize) -> Option<State> {
+    let Pipe::Done(sent, won, row) = s.proxies[p].pipe else { return None };
+    let mut n = *s;
+    let vouched = s.vouches(p);
+    let me = &mut n.proxies[p];
+    me.pipe = Pipe::Idle;
+    if me.id != sent.by {
+        // The incarnation is over, and its takeover finds the row.
+        return Some(n);
+    }
+    let same = me.generation == sent.generation || w.weak == Weak::AnswerOfAGenerationBefore;
+    let waits = me.client == Client::Waits && me.attempt == sent.attempt;
+    // Of a block that was won in a generation before, others may have gone on already: it counts as spent.
+    let fresh = if same { row.tok + 1 } else { row.upto + 1 };
+    let block = Block { next: fresh, upto: row.upto };
+    match sent.statement {
+        Statement::Claim { .. } => {
+            me.outvoted = 0;
+            if won {
+                (me.asked, me.owns) = (false, Some(block));
+            }
+            if won && waits && vouched {
+                me.client = Client::Holds(row.tok);
+            }
+        }
+        // Another one's promise.
+        Statement::Read | Statement::Withdraw if row.holder == sent.by => {
+            (me.asked, me.owns) = (false, Some(block));
+            if waits && row.grant == sent.attempt && vouched {
+                me.client = Client::Holds(row.tok);
+            }
+        }
+        Statement::Withdraw => me.asked = false,
+        Statement::Promise { .. } | Statement::GiveBack { .. } if won => me.owns = None,
+        Statement::Promise { upto, .. }
+        | Statement::GiveBack { upto }
+        | Statement::Show { upto, .. }
+        | Statement::Extend { upto }
+        | Statement::Grant { upto, .. }
+            if !won =>
+        {
+            let lost = row.holder != sent.by || row.upto != upto;
+            me.owns = me.owns.filter(|_| !lost);
+        }
+        Statement::Want
+        | Statement::Read
+        | Statement::Promise { .. }
+        | Statement::GiveBack { .. }
+        | Statement::Show { .. } => {}
+        Statement::Extend { .. } => {
+            let next = if same { me.owns?.next } else { row.upto + 1 };
+            me.owns = Some(Block { next, upto: row.upto });
+        }
+        Statement::Grant { token, .. } => {
+            if let Some(block) = &mut me.owns {
+                block.next = block.next.max(token + 1);
+            }
+            if waits && vouched {
+                me.client = Client::Holds(token);
+            }
+        }
+    }
+    Some(n)
+}
+
+/// IS_FREE_LOCK at B.
+fn question(w: &World, s: &State, _: usize) -> Option<State> {
+    let mut n = *s;
+    n.questions = s.questions.checked_sub(1)?;
+    let held = s.vouches(0) && matches!(s.proxies[0].client, Client::Holds(_));
+    n.question = Question::Asked { held, answered: w.weak == Weak::AnswersFromTheRow };
+    (s.vouches(1) && s.question == Question::None).then_some(n)
+}
+
+fn answer(_: &World, s: &State, _: usize) -> Option<State> {
+    let Question::Asked { held, answered } = s.question else { return None };
+    let LockRow { holder, shown, .. } = s.lock;
+    let theirs = s.is_live(holder) && process_of(holder) == 0;
+    let free = holder == 0 || !s.is_live(holder) || (theirs && answered && shown == 0);
+    let mut n = *s;
+    n.question = Question::None;
+    if free && held && s.vouches(0) {
+        n.broken = n.broken.or(Some(Broken::FalselyFree));
+    }
+    (s.vouches(1) && (!theirs || answered)).then_some(n)
+}
+
+type Step = (&'static str, usize, fn(&World, &State, usize) -> Option<State>);
+
+const STEPS: &[Step] = &[
+    ("tick", 1, tick),
+    ("join", PROXIES, join),
+    ("renew", PROXIES, renew),
+    ("fence_if_due", PROXIES, fence_if_due),
+    ("dies", PROXIES, dies),
+    ("take_over", PROXIES, take_over),
+    ("sweep", PROXIES, sweep),
+    ("beat_sent", PROXIES, beat_sent),
+    ("beat_runs", PROXIES, beat_runs),
+    ("beat_heard", PROXIES, beat_heard),
+    ("observe", PROXIES, observe),
+    ("outvote", PROXIES, outvote),
+    ("claim", PROXIES, claim),
+    ("give_up", PROXIES, give_up),
+    ("grant_inside", PROXIES, grant_inside),
+    ("release", PROXIES, release),
+    ("send_claim", PROXIES, send_claim),
+    ("send_want", PROXIES, send_want),
+    ("send_read", PROXIES, send_read),
+    ("send_withdraw", PROXIES, send_withdraw),
+    ("send_promise", PROXIES, send_promise),
+    ("send_give_back", PROXIES, send_give_back),
+    ("send_show", PROXIES, send_show),
+    ("send_extend", PROXIES, send_extend),
+    ("send_grant", PROXIES, send_grant),
+    ("statement_runs", PROXIES, statement_runs),
+    ("statement_heard", PROXIES, statement_heard),
+    ("question", 1, question),
+    ("answer", 1, answer),
+];
+
+impl Protocol for World {
+    type State = State;
+    type Broken = Broken;
+
+    /// Both proxies are there, and A owns nothing yet.
+    fn start(&self) -> State {
+        let World { questions, faults, .. } = *self;
+        let mut state = State { questions, faults, ..State::default() };
+        for p in 0..PROXIES {
+            state = join(self, &state, p).expect("it registers");
+        }
+        state
+    }
+
+    fn successors(&self, state: &State) -> Vec<(u8, u8, State)> {
+        let mut all = Vec::with_capacity(16);
+        for (number, (_, domain, step)) in (0..).zip(STEPS) {
+            for arg in 0..*domain {
+                if let Some(mut next) = step(self, state, arg) {
+                    next.inspect();
+                    next.broken =
+                        next.broken.filter(|it| self.watched.is_none_or(|one| one == *it));
+                    all.push((number, u8::try_from(arg).expect("small"), next));
+                }
+            }
+        }
+        all
+    }
+
+    fn broken(&self, state: &State) -> Option<Broken> {
+        state.broken
+    }
+
+    fn line(&self, step: u8, arg: u8, after: &State) -> String {
+        let (name, ..) = STEPS[usize::from(step)];
+        let who = ["A", "B"][usize::from(arg)];
+        let LockRow { holder, upto, shown, want, .. } = after.lock;
+        let of = |me: Proxy| {
+            let Proxy { id, left, own, generation, client, .. } = me;
+            let block =
+                me.owns.map_or(<_>::default(), |block| format!(" {}..{}", block.next, block.upto));
+            let pipe = match me.pipe {
+                Pipe::Idle => String::new(),
+                Pipe::Sent(sent) => format!(" sends {:?}", sent.statement),
+                Pipe::Done(sent, won, _) => format!(" won {won} {:?}", sent.statement),
+            };
+            format!("{id} left {left}/{own} gen {generation} {client:?}{block}{pipe}")
+        };
+        let [a, b] = after.proxies.map(of);
+        format!("  {name:<15} {who} row {holder} to {upto} shown {shown} want {want} | {a} | {b}")
+    }
+}
+
+/// Both keep locks by rows alone, and A uses the name twice.
+const DURABLE: World = World {
+    native: [false; 2],
+    claims: [2, 1],
+    incarnations: [1, 1],
+    beats: [0, 0],
+    steady: [false, true],
+    gives_up: true,
+    questions: 0,
+    faults: 0,
+    weak: Weak::Nothing,
+    watched: None,
+};
+
+/// A comes back as another incarnation.
+const RETURN: World = World { claims: [2, 1], incarnations: [2, 1], gives_up: false, ..DURABLE };
+
+/// Both may be fenced.
+const BOTH: World = World { claims: [1, 1], steady: [false; 2], gives_up: false, ..DURABLE };
+
+/// A process is killed.
+const KILL: World = World { claims: [1, 1], faults: 1, ..RETURN };
+
+/// The name wanders.
+const WANDERS: World = World { claims: [2, 2], steady: [true; 2], ..DURABLE };
+
+/// B asks whether the lock is free.
+const QUESTIONS: World = World { claims: [2, 0], steady: [true; 2], questions: 1, ..DURABLE };
+
+/// Beside the server's own locks.
+const COEXIST: World =
+    World { native: [true; 2], beats: [2, 0], steady: [true; 2], gives_up: false, ..DURABLE };
+const COEXIST_BOTH: World = World { claims: [1, 1], beats: [1, 1], gives_up: true, ..COEXIST };
+
+const COEXIST_RETURN: World =
+    World { claims: [1, 1], beats: [1, 0], steady: [false, true], ..COEXIST };
+
+/// One proxy in each mode.
+const MIXED: World = World { native: [true, false], gives_up: false, ..DURABLE };
+const MIXED_OTHER: World = World { native: [false, true], ..MIXED };
+
+const WORLDS: [(&str, World); 11] = [
+    ("durable", DURABLE),
+    ("return", RETURN),
+    ("both", BOTH),
+    ("kill", KILL),
+    ("wanders", WANDERS),
+    ("questions", QUESTIONS),
+    ("coexist", COEXIST),
+    ("coexist, both", COEXIST_BOTH),
+    ("coexist, return", COEXIST_RETURN),
+    ("coexist beside durable", MIXED),
+    ("durable beside coexist", MIXED_OTHER),
+];
+
+/// Far too large to be searched, so only walked through.
+const WIDE: World = World {
+    claims: [3; 2],
+    incarnations: [2; 2],
+    beats: [3; 2],
+    steady: [false; 2],
+    gives_up: true,
+    questions: 2,
+    faults: 2,
+    ..DURABLE
+};
+
+fn breaks(weak: Weak, world: World, harm: Broken) {
+    let model = World { weak, watched: Some(harm), ..world };
+    let found = explore(&model);
+    report(&format!("{weak:?}"), &model, &found);
+    assert!(found.broken.is_some(), "the model does not notice {weak:?}");
+}
+
+#[test]
+fn an_owned_name_keeps_every_rule_in_all_worlds() {
+    let mut taken = 0;
+    for (name, world) in WORLDS {
+        let found = explore(&world);
+        report(name, &world, &found);
+        assert!(found.broken.is_none(), "{:?}", found.broken);
+        taken |= found.taken;
+    }
+    let idle = idle(STEPS.iter().map(|(name, ..)| *name), taken);
+    assert!(idle.is_empty(), "never taken: {idle:?}");
+}
+
+#[test]
+fn an_owned_name_keeps_every_rule_on_long_walks() {
+    for native in [[false; 2], [true; 2], [true, false]] {
+        let world = World { native, ..WIDE };
+        let found = wander(&world, 5000, 400);
+        report("walks", &world, &found);
+        assert!(found.broken.is_none(), "{:?}", found.broken);
+    }
+}
+
+#[test]
+fn owned_names_end_at_the_deadline() {
+    breaks(Weak::KeptPastTheDeadline, RETURN, Broken::TwoHolders);
+}
+
+#[test]
+fn a_block_ends_with_the_own_lease() {
+    breaks(Weak::BlockAfterOwnLease, COEXIST, Broken::TokenNotGreater);
+}
+
+#[test]
+fn an_owner_is_outvoted_only_if_its_counter_stands_still() {
+    breaks(Weak::TakenWithoutCompare, COEXIST, Broken::TokenNotGreater);
+}
+
+#[test]
+fn a_renewal_on_its_way_is_void_in_the_next_generation() {
+    breaks(Weak::RenewedInAnyGeneration, COEXIST, Broken::TokenNotGreater);
+}
+
+#[test]
+fn one_reading_says_nothing_of_the_own_lease() {
+    breaks(Weak::TakenAfterOneReading, COEXIST, Broken::TokenNotGreater);
+}
+
+#[test]
+fn a_block_that_was_won_before_the_generation_is_spent() {
+    let world = World { gives_up: true, ..COEXIST };
+    breaks(Weak::AnswerOfAGenerationBefore, world, Broken::TokenNotGreater);
+}
+
+/// A grant that is not written yet: the row looks idle.
+#[test]
+fn by_rows_alone_nobody_but_the_owner_knows_whether_a_name_is_idle() {
+    breaks(Weak::TakenByItsLooks, DURABLE, Broken::TwoHolders);
+}
+
+#[test]
+fn the_own_lease_counts_only_where_the_server_excludes() {
+    breaks(Weak::OwnLeaseBesideRows, MIXED_OTHER, Broken::TwoHolders);
+}
+
+#[test]
+fn nothing_is_granted_of_a_name_that_is_promised() {
+    breaks(Weak::GrantsWhatIsPromised, WANDERS, Broken::TwoHolders);
+}
+
+#[test]
+fn tokens_begin_above_the_block_of_the_former_owner() {
+    breaks(Weak::BlockUsedAgain, WANDERS, Broken::TokenNotGreater);
+}
+
+#[test]
+fn a_name_is_promised_to_the_living_only() {
+    breaks(Weak::PromisedToTheDead, BOTH, Broken::OwnedByNobody);
+}
+
+#[test]
+fn a_proxy_that_asked_looks_whether_it_was_given_the_name() {
+    breaks(Weak::ForgetsThatItAsked, WANDERS, Broken::OwnedByNobody);
+}
+
+#[test]
+fn a_row_that_is_not_up_to_date_does_not_say_that_a_lock_is_free() {
+    breaks(Weak::AnswersFromTheRow, QUESTIONS, Broken::FalselyFree);
+}
+
+#[test]
+fn the_owner_answers_with_what_it_holds_after_the_question() {
+    breaks(Weak::AnswersFromBefore, QUESTIONS, Broken::FalselyFree);
+}
