@@ -84,11 +84,8 @@ pub(crate) const PINS: [(Pin, &str); 24] = [
     (Pin::Auth, "auth"),
 ];
 
-/// What ends with a statement of this kind.
-const ENDS: [(Mark, Pin); 2] =
-    [(Mark::UnlocksTables, Pin::GlobalLock), (Mark::BackupUnlock, Pin::BackupLock)];
-
-/// What begins with a statement of this kind.
+/// What begins with a statement of this kind. No statement ends a lock of the whole server: one that is prepared, fails, or
+/// comes after another that fails has not unlocked anything, and the next session would have the lock.
 const BEGINS: [(Mark, Pin); 18] = [
     (Mark::Call, Pin::Routine),
     (Mark::Execute, Pin::Routine),
@@ -143,9 +140,8 @@ impl Pins {
         self.0 == 0
     }
 
-    /// A statement of these kinds is about to run. What it takes and gives back it may end with: it counts as taken.
+    /// A statement of these kinds is about to run, or to be prepared.
     pub(super) fn take_marks(&mut self, marks: Marks) {
-        ENDS.iter().filter(|(mark, _)| marks.has(*mark)).for_each(|(_, pin)| self.remove(*pin));
         BEGINS.iter().filter(|(mark, _)| marks.has(*mark)).for_each(|(_, pin)| self.add(*pin));
     }
 

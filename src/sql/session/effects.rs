@@ -32,8 +32,6 @@ pub enum Mark {
     UnlocksTables,
     /// LOCK INSTANCE, BACKUP STAGE, BACKUP LOCK
     BackupLock,
-    /// UNLOCK INSTANCE, BACKUP STAGE END, BACKUP UNLOCK
-    BackupUnlock,
     /// A lock of a loadable function: the locking service, version tokens.
     ServiceLock,
     /// CREATE TEMPORARY TABLE or SEQUENCE.
@@ -91,7 +89,7 @@ pub enum Mark {
 
 impl Mark {
     /// All of them, in the order of their bits.
-    pub const ALL: [Self; 40] = [
+    pub const ALL: [Self; 39] = [
         Self::LastInsertId,
         Self::Call,
         Self::Execute,
@@ -105,7 +103,6 @@ impl Mark {
         Self::LocksTables,
         Self::UnlocksTables,
         Self::BackupLock,
-        Self::BackupUnlock,
         Self::ServiceLock,
         Self::TemporaryTable,
         Self::DropsTable,

@@ -153,9 +153,7 @@ pub(super) fn marks_after(word: &[u8]) -> &'static [(FirstWord, Mark)] {
     match word {
         b"analyze" | b"explain" => &[(First::Show, Mark::ConnectionId)],
         b"authorization" => &[(First::Set, Mark::SessionUser)],
-        b"binlog" | b"instance" => {
-            &[(First::Lock, Mark::BackupLock), (First::Unlock, Mark::BackupUnlock)]
-        }
+        b"binlog" | b"instance" => &[(First::Lock, Mark::BackupLock)],
         b"block_commit" | b"block_ddl" | b"flush" | b"start" => {
             &[(First::Backup, Mark::BackupLock)]
         }
@@ -167,7 +165,6 @@ pub(super) fn marks_after(word: &[u8]) -> &'static [(FirstWord, Mark)] {
             &[(First::Drop, Mark::ChangesRoutines), (First::Drop, Mark::Accounts)]
         }
         b"diagnostics" => &[(First::Get, Mark::Diagnostics)],
-        b"end" | b"unlock" => &[(First::Backup, Mark::BackupUnlock)],
         b"errors" | b"warnings" => &[(First::Show, Mark::Diagnostics)],
         b"export" => &[(First::Flush, Mark::LocksTables)],
         b"lock" => &[(First::Flush, Mark::LocksTables), (First::Backup, Mark::BackupLock)],
