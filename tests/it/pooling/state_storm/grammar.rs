@@ -631,8 +631,8 @@ impl<'a> Grammar<'a> {
             params = vec![Param::Text(b"pq".to_vec()); count];
         }
         self.next.push_back(Step::Execute(slot, params.clone()));
-        // Documented: without types, another error is told first in a READ ONLY transaction on MariaDB.
-        let has_types = self.bound[slot] || self.is_mysql();
+        // Documented: without types, another error is told first in a READ ONLY transaction.
+        let has_types = self.bound[slot];
         self.bound[slot] = true;
         if has_types && self.one_in(2) {
             Step::Again(slot, params)
