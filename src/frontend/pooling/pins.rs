@@ -84,8 +84,8 @@ pub(crate) const PINS: [(Pin, &str); 24] = [
     (Pin::Auth, "auth"),
 ];
 
-/// What begins with a statement of this kind. No statement ends a lock of the whole server: one that is prepared, fails, or
-/// comes after another that fails has not unlocked anything, and the next session would have the lock.
+/// What begins with a statement of this kind. No statement ends a lock of the whole server: it may only be prepared, or it
+/// may fail. Then the next session would have the lock.
 const BEGINS: [(Mark, Pin); 18] = [
     (Mark::Call, Pin::Routine),
     (Mark::Execute, Pin::Routine),

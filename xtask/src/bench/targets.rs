@@ -180,7 +180,7 @@ fn tls(group: &Group) -> Vec<Verdict> {
 fn idle(group: &Group) -> Vec<Verdict> {
     let one = |n| {
         let kib = group.median((n, "lockstead"), "kib_per_session");
-        verdict(format!("KiB for an idle session, of {n}"), kib, Must::StayWithin, 12.0)
+        verdict(format!("KiB for an idle session, of {n}"), kib, Must::StayWithin, 8.0)
     };
     group.sizes().into_iter().map(one).collect()
 }
