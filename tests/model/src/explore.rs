@@ -112,6 +112,21 @@ pub(crate) fn tell<P: Protocol>(protocol: &P, path: &[(u8, u8)]) -> String {
     text
 }
 
+/// What each step of a list leads to, for each argument below its domain's size.
+pub(crate) fn every<State>(
+    domains: impl Iterator<Item = usize>,
+    mut take: impl FnMut(usize, usize) -> Option<State>,
+) -> Vec<(u8, u8, State)> {
+    let mut all = Vec::with_capacity(16);
+    let small = |n| u8::try_from(n).expect("small");
+    for (step, domain) in domains.enumerate() {
+        for arg in 0..domain {
+            all.extend(take(step, arg).map(|next| (small(step), small(arg), next)));
+        }
+    }
+    all
+}
+
 /// Of a list of steps, those that were never taken: they prove nothing.
 pub(crate) fn idle<'a>(steps: impl Iterator<Item = &'a str>, taken: u64) -> Vec<&'a str> {
     (0..).zip(steps).filter(|(n, _)| taken >> n & 1 == 0).map(|(_, name)| name).collect()

@@ -5,7 +5,7 @@
 //! writes. Two proxies with one incarnation each share one lock; one of them may register at any time. That packets
 //! take their time is in the other model. `engine::lease::keeper`, `store::succession`.
 
-use super::explore::{Protocol, explore, idle, tell};
+use super::explore::{Protocol, every, explore, idle, tell};
 
 /// Ticks of a lease.
 const LEASE: u8 = 2;
@@ -465,16 +465,11 @@ impl Protocol for World {
     }
 
     fn successors(&self, state: &State) -> Vec<(u8, u8, State)> {
-        let mut all = Vec::new();
-        for (number, (_, domain, step)) in (0..).zip(STEPS) {
-            for arg in 0..domain {
-                if let Some(mut next) = step(*self, state, arg) {
-                    next.inspect(self.watched);
-                    all.push((number, u8::try_from(arg).expect("small"), next));
-                }
-            }
-        }
-        all
+        every(STEPS.iter().map(|(_, domain, _)| *domain), |step, arg| {
+            let mut next = STEPS[step].2(*self, state, arg)?;
+            next.inspect(self.watched);
+            Some(next)
+        })
     }
 
     fn broken(&self, state: &State) -> Option<Broken> {

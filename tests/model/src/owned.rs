@@ -9,7 +9,7 @@
 //! Statements and the own lease's renewals take any time on their way, and so do their answers. The long lease is one step
 //! here, since its packets are in the first model. Answers that are lost are there, too.
 
-use super::explore::{Protocol, explore, idle, wander};
+use super::explore::{Protocol, every, explore, idle, wander};
 use super::report;
 
 /// Ticks of the lease.
@@ -889,18 +889,12 @@ impl Protocol for World {
     }
 
     fn successors(&self, state: &State) -> Vec<(u8, u8, State)> {
-        let mut all = Vec::with_capacity(16);
-        for (number, (_, domain, step)) in (0..).zip(STEPS) {
-            for arg in 0..*domain {
-                if let Some(mut next) = step(self, state, arg) {
-                    next.inspect();
-                    next.broken =
-                        next.broken.filter(|it| self.watched.is_none_or(|one| one == *it));
-                    all.push((number, u8::try_from(arg).expect("small"), next));
-                }
-            }
-        }
-        all
+        every(STEPS.iter().map(|(_, domain, _)| *domain), |step, arg| {
+            let mut next = STEPS[step].2(self, state, arg)?;
+            next.inspect();
+            next.broken = next.broken.filter(|it| self.watched.is_none_or(|one| one == *it));
+            Some(next)
+        })
     }
 
     fn broken(&self, state: &State) -> Option<Broken> {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::explore::Protocol;
+use super::explore::{Protocol, every};
 use super::locks::inspect;
 use super::state::{
     Broken, INCARNATIONS, LATE, LockRow, PROXIES, Process, ProxyState, SESSIONS, State,
@@ -122,22 +122,15 @@ impl Protocol for Model {
     }
 
     fn successors(&self, state: &State) -> Vec<(u8, u8, State)> {
-        let mut all = Vec::with_capacity(16);
-        for (step, (name, domain, rule)) in (0..).zip(STEPS) {
+        every(STEPS.iter().map(|(_, domain, _)| *domain), |step, arg| {
+            let (name, _, rule) = &STEPS[step];
             let hung = state.store.hung && AT_THE_STORE.contains(name);
             let blocked = state.store.blocked && WRITES.contains(name);
-            if hung || blocked {
-                continue;
-            }
-            for arg in 0..*domain {
-                if let Some(mut next) = rule(self, state, arg) {
-                    inspect(self, &mut next);
-                    next.broken = next.broken.filter(|broken| self.watched.contains(broken));
-                    all.push((step, u8::try_from(arg).expect("small"), next));
-                }
-            }
-        }
-        all
+            let mut next = rule(self, state, arg).filter(|_| !hung && !blocked)?;
+            inspect(self, &mut next);
+            next.broken = next.broken.filter(|broken| self.watched.contains(broken));
+            Some(next)
+        })
     }
 
     fn broken(&self, state: &State) -> Option<Broken> {
