@@ -425,7 +425,7 @@ impl<'a> Grammar<'a> {
     }
 
     fn charset(&mut self) -> Step {
-        // Documented: on MariaDB, warnings that were taken along are gone when the character set changes.
+        // Documented: on MariaDB, the name of a column in warnings that were taken along in swe7.
         let all = if self.looks && !self.is_mysql() { &CHARSETS[..15] } else { &CHARSETS[..] };
         let charset = self.pick(all);
         let set = match self.random.random_range(0..12) {

@@ -91,11 +91,3 @@ e: SHOW WARNINGS
 [mysql] = empty
 e: SHOW COUNT(*) ERRORS
 [mysql] = 0
-
-# In swe7 there is no @, which is in the name of a column.
-g: SET NAMES swe7
-g: SELECT CAST('y' AS SIGNED)
-= 0 W1
-g: SELECT DATABASE()
-= $DB
-g: SET NAMES utf8mb4
