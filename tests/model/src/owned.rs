@@ -1,8 +1,8 @@
 //! Owned names: a proxy that owns a name grants it from memory. A model of its own, of rules that the engine does not have yet.
 //!
-//! Two proxies share one name. A row is owned by an incarnation, with a block of tokens: which session holds the lock, only
-//! the owner knows, and the row may not be up to date. A proxy that wants the name writes that into the row, and the owner writes
-//! the grant for it. In mode durable a silent owner keeps its names until its lease is over. In mode coexist the server's
+//! Two proxies share one name. A row is owned by an incarnation, which may hand out some tokens above the row's: which session
+//! holds the lock, only the owner knows, and the row may not be up to date. A proxy that wants the name writes that into the
+//! row, and the owner writes the grant for it. Whoever takes the row of an owner that is gone, begins above those tokens. In mode durable a silent owner keeps its names until its lease is over. In mode coexist the server's
 //! own lock excludes, and a shorter lease decides whose tokens count: the *own lease*, renewed by a counter that is bound
 //! to a *generation*.
 //!
@@ -15,8 +15,8 @@ mod statements;
 mod worlds;
 
 use statements::{
-    send_claim, send_extend, send_give_back, send_grant, send_promise, send_read, send_show,
-    send_want, send_withdraw, statement_heard, statement_runs,
+    send_claim, send_give_back, send_grant, send_promise, send_read, send_show, send_want,
+    send_withdraw, statement_heard, statement_runs,
 };
 
 /// Ticks of the lease.
@@ -25,10 +25,10 @@ const LEASE: u8 = 2;
 const OWN: u8 = 1;
 /// How often an incarnation may be outvoted.
 const GENERATIONS: u8 = 1;
-/// Tokens after which no block is made longer.
+/// Tokens above the row's last one that its owner may hand out.
+const WINDOW: u8 = 2;
+/// After this token no grant is written, so that the search ends.
 const TOKENS: u8 = 8;
-/// Tokens of a block.
-const BLOCK: u8 = 2;
 const PROXIES: usize = 2;
 /// Incarnations, two a proxy; 0 means none.
 const INCARNATIONS: usize = 4;
@@ -41,7 +41,7 @@ enum Weak {
     /// What is owned outlives the incarnation.
     KeptPastTheDeadline,
     /// Tokens are granted from memory though the own lease is over.
-    BlockAfterOwnLease,
+    WindowAfterOwnLease,
     /// The generation is raised whether or not the counter has moved on.
     TakenWithoutCompare,
     /// A renewal of the own lease counts in any generation.
@@ -56,8 +56,12 @@ enum Weak {
     OwnLeaseBesideRows,
     /// The owner grants while its promise to another proxy is on its way.
     GrantsWhatIsPromised,
-    /// The next owner's tokens begin above the last one shown, not above the block.
-    BlockUsedAgain,
+    /// The tokens of the one that takes the row of an owner that is gone begin above the row's, not above the window.
+    WindowUsedAgain,
+    /// The row of an owner that is gone is freed with its token as it is.
+    SweptWithoutWindow,
+    /// The owner gives the name away with the row's token, not with the last one that it has handed out.
+    LastTokenForgotten,
     /// The owner's promise does not ask whether the other proxy is live.
     PromisedToTheDead,
     /// A proxy whose client gives up forgets that it has asked for the name.
@@ -89,13 +93,11 @@ struct ProxyRow {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 struct LockRow {
     holder: u8,
-    /// The last token of the block.
-    upto: u8,
-    /// The token under which a session is shown as the holder; 0: none.
-    shown: u8,
-    /// The last token shown.
+    /// The last token that was written. (holder, tok) is one ownership.
     tok: u8,
-    /// The holder's attempt that was granted with the block.
+    /// Whether a session is shown as the holder, under that token.
+    shown: bool,
+    /// The holder's attempt that was granted with the ownership.
     grant: u8,
     /// The incarnation that wants the name, and its attempt.
     want: u8,
@@ -116,26 +118,25 @@ enum Statement {
     Read,
     /// The grant of the proxy that wants the name.
     Promise {
-        upto: u8,
+        tok: u8,
+        last: u8,
         to: u8,
         attempt: u8,
     },
     GiveBack {
-        upto: u8,
+        tok: u8,
+        last: u8,
     },
-    /// Which session holds the lock. It answers a question that was asked before.
+    /// Which session holds the lock, if any. It answers a question that was asked before. The window moves on.
     Show {
-        upto: u8,
-        token: u8,
+        tok: u8,
+        last: u8,
+        held: bool,
         answers: bool,
     },
-    /// Another block.
-    Extend {
-        upto: u8,
-    },
-    /// A grant from the block, written.
+    /// A grant that is written.
     Grant {
-        upto: u8,
+        tok: u8,
         token: u8,
     },
 }
@@ -188,7 +189,7 @@ enum Beat {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 struct Seen {
     holder: u8,
-    upto: u8,
+    tok: u8,
     counter: u8,
     generation: u8,
     age: u8,
@@ -203,11 +204,25 @@ enum Client {
     Holds(u8),
 }
 
-/// Tokens that an owner may hand out.
+/// What an owner knows of its row.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
-struct Block {
-    next: u8,
-    upto: u8,
+struct Owned {
+    /// The token of the row.
+    tok: u8,
+    /// The last token that was handed out, or that another one may have used.
+    last: u8,
+}
+
+impl Owned {
+    /// Others may have gone on above the window: the next grant must be written.
+    fn spent(tok: u8) -> Self {
+        Self { tok, last: tok + WINDOW }
+    }
+
+    /// Whether a token is left for a grant from memory.
+    fn has_room(self) -> bool {
+        self.last < self.tok + WINDOW
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
@@ -225,9 +240,9 @@ struct Proxy {
     beat: Beat,
     beats: u8,
     seen: Seen,
-    /// The last token of the block whose owner was outvoted.
+    /// The token of the row whose owner was outvoted.
     outvoted: u8,
-    owns: Option<Block>,
+    owns: Option<Owned>,
     /// The row may name this incarnation as the next owner.
     asked: bool,
     attempt: u8,
@@ -460,11 +475,12 @@ fn take_over(_: &World, s: &State, p: usize) -> Option<State> {
 }
 
 /// `StoreConnection::sweep_clean`.
-fn sweep(_: &World, s: &State, p: usize) -> Option<State> {
+fn sweep(w: &World, s: &State, p: usize) -> Option<State> {
     let id = (1..).zip(s.rows).find(|(_, row)| row.life == Life::Clean)?.0;
     let mut n = *s;
     if s.lock.holder == id {
-        (n.lock.holder, n.lock.shown) = (0, 0);
+        (n.lock.holder, n.lock.shown) = (0, false);
+        n.lock.tok += if w.weak == Weak::SweptWithoutWindow { 0 } else { WINDOW };
     }
     n.row_mut(id).life = Life::Absent;
     s.vouches(p).then_some(n)
@@ -503,9 +519,8 @@ fn beat_heard(_: &World, s: &State, p: usize) -> Option<State> {
     if me.id == by && succeeded {
         me.own = me.own.max(OWN - age);
     } else if me.id == by {
-        // Another one may have taken the name and granted tokens above the block: what is left of it, is void.
-        let spent = |Block { upto, .. }| Block { next: upto + 1, upto };
-        (me.owns, me.own, me.generation) = (me.owns.map(spent), 0, generation);
+        // Another one may have taken the name and granted tokens above the window: what is left of it, is void.
+        (me.owns, me.own, me.generation) = (me.owns.map(|it| Owned::spent(it.tok)), 0, generation);
     }
     Some(n)
 }
@@ -513,13 +528,13 @@ fn beat_heard(_: &World, s: &State, p: usize) -> Option<State> {
 /// A claimant reads the row, and its owner's.
 fn observe(w: &World, s: &State, p: usize) -> Option<State> {
     let me = &s.proxies[p];
-    let LockRow { holder, upto, .. } = s.lock;
+    let LockRow { holder, tok, .. } = s.lock;
     let other = holder != 0 && s.is_live(holder) && holder != me.id;
     if !s.vouches(p) || me.client != Client::Waits || !other || !w.own_lease(me.id, holder) {
         return None;
     }
     let ProxyRow { counter, generation, .. } = *s.row(holder);
-    let seen = Seen { holder, upto, counter, generation, age: me.seen.age };
+    let seen = Seen { holder, tok, counter, generation, age: me.seen.age };
     let mut n = *s;
     n.proxies[p].seen = Seen { age: if seen == me.seen { seen.age } else { 0 }, ..seen };
     (n != *s).then_some(n)
@@ -528,7 +543,7 @@ fn observe(w: &World, s: &State, p: usize) -> Option<State> {
 /// The generation is raised, if neither it nor the counter has moved on. What the owner of before had, may be taken.
 fn outvote(w: &World, s: &State, p: usize) -> Option<State> {
     let me = &s.proxies[p];
-    let Seen { holder, upto, counter, generation, age } = me.seen;
+    let Seen { holder, tok, counter, generation, age } = me.seen;
     let row = *s.row(if holder == 0 { return None } else { holder });
     let early = age < OWN && w.weak != Weak::TakenAfterOneReading;
     if !s.vouches(p) || early || row.generation == GENERATIONS {
@@ -539,7 +554,7 @@ fn outvote(w: &World, s: &State, p: usize) -> Option<State> {
     n.proxies[p].seen = Seen::default();
     if row.life == Life::Live && row.generation == generation && same {
         n.row_mut(holder).generation += 1;
-        n.proxies[p].outvoted = upto;
+        n.proxies[p].outvoted = tok;
     }
     Some(n)
 }
@@ -573,8 +588,9 @@ fn give_up(w: &World, s: &State, p: usize) -> Option<State> {
 /// A grant from memory.
 fn grant_inside(w: &World, s: &State, p: usize) -> Option<State> {
     let me = &s.proxies[p];
-    let Block { next, upto } = me.owns?;
-    let leased = !w.native[p] || me.own > 0 || w.weak == Weak::BlockAfterOwnLease;
+    let owned = me.owns?;
+    let token = owned.last + 1;
+    let leased = !w.native[p] || me.own > 0 || w.weak == Weak::WindowAfterOwnLease;
     let under_way = match me.pipe {
         Pipe::Sent(sent) | Pipe::Done(sent, ..) => Some(sent.statement),
         Pipe::Idle => None,
@@ -583,13 +599,13 @@ fn grant_inside(w: &World, s: &State, p: usize) -> Option<State> {
     let promised = promised && w.weak != Weak::GrantsWhatIsPromised;
     let written = matches!(under_way, Some(Statement::Grant { .. }));
     let busy = promised || written;
-    if me.client != Client::Waits || !s.vouches(p) || !leased || busy || next > upto {
+    if me.client != Client::Waits || !s.vouches(p) || !leased || busy || !owned.has_room() {
         return None;
     }
     let mut n = *s;
-    n.granted(next);
-    n.proxies[p].owns = Some(Block { next: next + 1, upto });
-    n.proxies[p].client = Client::Holds(next);
+    n.granted(token);
+    n.proxies[p].owns = Some(Owned { last: token, ..owned });
+    n.proxies[p].client = Client::Holds(token);
     Some(n)
 }
 
@@ -615,7 +631,7 @@ fn answer(_: &World, s: &State, _: usize) -> Option<State> {
     let Question::Asked { held, answered } = s.question else { return None };
     let LockRow { holder, shown, .. } = s.lock;
     let theirs = s.is_live(holder) && process_of(holder) == 0;
-    let free = holder == 0 || !s.is_live(holder) || (theirs && answered && shown == 0);
+    let free = holder == 0 || !s.is_live(holder) || (theirs && answered && !shown);
     let mut n = *s;
     n.question = Question::None;
     if free && held && s.vouches(0) {
@@ -650,7 +666,6 @@ const STEPS: &[Step] = &[
     ("send_promise", PROXIES, send_promise),
     ("send_give_back", PROXIES, send_give_back),
     ("send_show", PROXIES, send_show),
-    ("send_extend", PROXIES, send_extend),
     ("send_grant", PROXIES, send_grant),
     ("statement_runs", PROXIES, statement_runs),
     ("statement_heard", PROXIES, statement_heard),
@@ -688,19 +703,18 @@ impl Protocol for World {
     fn line(&self, step: u8, arg: u8, after: &State) -> String {
         let (name, ..) = STEPS[usize::from(step)];
         let who = ["A", "B"][usize::from(arg)];
-        let LockRow { holder, upto, shown, want, .. } = after.lock;
+        let LockRow { holder, tok, shown, want, .. } = after.lock;
         let of = |me: Proxy| {
             let Proxy { id, left, own, generation, client, .. } = me;
-            let block =
-                me.owns.map_or(<_>::default(), |block| format!(" {}..{}", block.next, block.upto));
+            let owned = me.owns.map_or(<_>::default(), |it| format!(" {}..{}", it.tok, it.last));
             let pipe = match me.pipe {
                 Pipe::Idle => String::new(),
                 Pipe::Sent(sent) => format!(" sends {:?}", sent.statement),
                 Pipe::Done(sent, won, _) => format!(" won {won} {:?}", sent.statement),
             };
-            format!("{id} left {left}/{own} gen {generation} {client:?}{block}{pipe}")
+            format!("{id} left {left}/{own} gen {generation} {client:?}{owned}{pipe}")
         };
         let [a, b] = after.proxies.map(of);
-        format!("  {name:<15} {who} row {holder} to {upto} shown {shown} want {want} | {a} | {b}")
+        format!("  {name:<15} {who} row {holder}/{tok} shown {shown} want {want} | {a} | {b}")
     }
 }

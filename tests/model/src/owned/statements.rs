@@ -1,7 +1,7 @@
 //! Statements on the row of an owned name: sent, carried out, answered.
 
 use super::{
-    BLOCK, Block, Broken, Client, LockRow, Pipe, Question, Sent, State, Statement, TOKENS, Weak,
+    Broken, Client, LockRow, Owned, Pipe, Question, Sent, State, Statement, TOKENS, WINDOW, Weak,
     World,
 };
 
@@ -22,7 +22,7 @@ pub(super) fn send_claim(w: &World, s: &State, p: usize) -> Option<State> {
     let me = &s.proxies[p];
     let (lock, id) = (&s.lock, me.id);
     let hopeless = lock.holder != 0 && lock.holder != id && s.is_live(lock.holder);
-    let looks_idle = w.weak == Weak::TakenByItsLooks && lock.shown == 0 && me.silent > 0;
+    let looks_idle = w.weak == Weak::TakenByItsLooks && !lock.shown && me.silent > 0;
     let may = !hopeless || me.outvoted != 0 || looks_idle;
     let wants = me.client == Client::Waits && me.owns.is_none() && may;
     (is_idle(s, p) && wants).then(|| send(s, p, Statement::Claim { outvoted: me.outvoted }))
@@ -53,43 +53,38 @@ pub(super) fn send_withdraw(_: &World, s: &State, p: usize) -> Option<State> {
 
 pub(super) fn send_promise(_: &World, s: &State, p: usize) -> Option<State> {
     let me = &s.proxies[p];
-    let Block { upto, .. } = me.owns?;
+    let Owned { tok, last } = me.owns?;
     let LockRow { holder, want, attempt, .. } = s.lock;
     let asked = holder == me.id && want != 0 && want != me.id;
     // A session here that comes now waits until the outcome is known.
     let may = is_idle(s, p) && asked && me.client == Client::Idle;
-    may.then(|| send(s, p, Statement::Promise { upto, to: want, attempt }))
+    may.then(|| send(s, p, Statement::Promise { tok, last, to: want, attempt }))
 }
 
 pub(super) fn send_give_back(_: &World, s: &State, p: usize) -> Option<State> {
     let me = &s.proxies[p];
-    let Block { upto, .. } = me.owns?;
+    let Owned { tok, last } = me.owns?;
     let may = is_idle(s, p) && me.client == Client::Idle;
-    may.then(|| send(s, p, Statement::GiveBack { upto }))
+    may.then(|| send(s, p, Statement::GiveBack { tok, last }))
 }
 
 pub(super) fn send_show(_: &World, s: &State, p: usize) -> Option<State> {
     let me = &s.proxies[p];
-    let Block { upto, .. } = me.owns?;
-    let token = if let Client::Holds(token) = me.client { token } else { 0 };
+    let Owned { tok, last } = me.owns?;
+    let held = matches!(me.client, Client::Holds(_));
     let answers = p == 0 && matches!(s.question, Question::Asked { answered: false, .. });
-    let may = is_idle(s, p) && (s.lock.shown != token || answers);
-    may.then(|| send(s, p, Statement::Show { upto, token, answers }))
+    let may = is_idle(s, p) && (s.lock.shown != held || (held && tok != last) || answers);
+    may.then(|| send(s, p, Statement::Show { tok, last, held, answers }))
 }
 
-pub(super) fn send_extend(_: &World, s: &State, p: usize) -> Option<State> {
-    let me = &s.proxies[p];
-    let Block { next, upto } = me.owns?;
-    let spent = next > upto && upto < TOKENS;
-    (is_idle(s, p) && spent).then(|| send(s, p, Statement::Extend { upto }))
-}
-
-/// Without the own lease each grant is written.
+/// Without the own lease, or at the window's end, a grant is written.
 pub(super) fn send_grant(w: &World, s: &State, p: usize) -> Option<State> {
     let me = &s.proxies[p];
-    let Block { next, upto } = me.owns?;
-    let may = is_idle(s, p) && w.native[p] && me.own == 0 && me.client == Client::Waits;
-    (may && next <= upto).then(|| send(s, p, Statement::Grant { upto, token: next }))
+    let owned = me.owns?;
+    let needed = (w.native[p] && me.own == 0) || !owned.has_room();
+    let may = is_idle(s, p) && needed && me.client == Client::Waits;
+    (may && owned.last < TOKENS)
+        .then(|| send(s, p, Statement::Grant { tok: owned.tok, token: owned.last + 1 }))
 }
 
 /// The store carries a statement out.
@@ -99,28 +94,28 @@ pub(super) fn statement_runs(w: &World, s: &State, p: usize) -> Option<State> {
     let mut n = *s;
     let live = s.is_live(by);
     let row = s.lock;
-    let mine = |upto: u8| live && row.holder == by && row.upto == upto;
-    let begin = if w.weak == Weak::BlockUsedAgain { row.tok } else { row.upto };
-    let block =
-        LockRow { upto: begin + BLOCK, tok: begin + 1, shown: begin + 1, grant: attempt, ..row };
+    let mine = |tok: u8| live && row.holder == by && row.tok == tok;
+    // Nobody knows how much the owner has handed out. A row that is free says it.
+    let unknown = row.holder != 0 && w.weak != Weak::WindowUsedAgain;
+    let begin = row.tok + if unknown { WINDOW } else { 0 };
+    let given = |last: u8| if w.weak == Weak::LastTokenForgotten { row.tok } else { last };
     let won = match statement {
         Statement::Claim { outvoted } => {
             let clean = row.holder == 0 || !s.is_live(row.holder);
-            let taken = outvoted != 0 && outvoted == row.upto;
-            let looks = w.weak == Weak::TakenByItsLooks && row.shown == 0;
+            let taken = outvoted != 0 && outvoted == row.tok;
+            let looks = w.weak == Weak::TakenByItsLooks && !row.shown;
             live && (clean || row.holder == by || taken || looks)
         }
         Statement::Want => live && row.holder != by && (row.want == by || !s.is_live(row.want)),
         Statement::Withdraw => row.want == by,
         Statement::Read => true,
-        Statement::Promise { upto, to, attempt } => {
+        Statement::Promise { tok, to, attempt, .. } => {
             let asked = row.want == to && row.attempt == attempt;
-            mine(upto) && asked && (s.is_live(to) || w.weak == Weak::PromisedToTheDead)
+            mine(tok) && asked && (s.is_live(to) || w.weak == Weak::PromisedToTheDead)
         }
-        Statement::GiveBack { upto }
-        | Statement::Show { upto, .. }
-        | Statement::Extend { upto }
-        | Statement::Grant { upto, .. } => mine(upto),
+        Statement::GiveBack { tok, .. }
+        | Statement::Show { tok, .. }
+        | Statement::Grant { tok, .. } => mine(tok),
     };
     if won {
         match statement {
@@ -130,20 +125,23 @@ pub(super) fn statement_runs(w: &World, s: &State, p: usize) -> Option<State> {
                     n.broken = n.broken.or(Some(Broken::TakenFromTheLiving));
                 }
                 let want = if row.want == by { 0 } else { row.want };
-                n.lock = LockRow { holder: by, want, ..block };
-                n.granted(block.tok);
+                let tok = begin + 1;
+                n.lock = LockRow { holder: by, tok, shown: true, grant: attempt, want, ..row };
+                n.granted(tok);
             }
             Statement::Want => (n.lock.want, n.lock.attempt) = (by, attempt),
             Statement::Withdraw => n.lock.want = 0,
             Statement::Read => {}
-            Statement::Promise { to, attempt, .. } => {
-                n.lock = LockRow { holder: to, want: 0, grant: attempt, ..block };
-                n.granted(block.tok);
+            Statement::Promise { last, to, attempt, .. } => {
+                let tok = given(last) + 1;
+                n.lock = LockRow { holder: to, tok, shown: true, grant: attempt, want: 0, ..row };
+                n.granted(tok);
             }
-            Statement::GiveBack { .. } => (n.lock.holder, n.lock.shown) = (0, 0),
-            Statement::Show { token, answers, .. } => {
-                n.lock.shown = token;
-                n.lock.tok = row.tok.max(token);
+            Statement::GiveBack { last, .. } => {
+                (n.lock.holder, n.lock.shown, n.lock.tok) = (0, false, given(last));
+            }
+            Statement::Show { last, held, answers, .. } => {
+                (n.lock.shown, n.lock.tok) = (held, last);
                 let asked = matches!(n.question, Question::Asked { .. });
                 if let Question::Asked { answered, .. } = &mut n.question
                     && (answers || (asked && w.weak == Weak::AnswersFromBefore))
@@ -151,9 +149,8 @@ pub(super) fn statement_runs(w: &World, s: &State, p: usize) -> Option<State> {
                     *answered = true;
                 }
             }
-            Statement::Extend { .. } => n.lock.upto += BLOCK,
             Statement::Grant { token, .. } => {
-                (n.lock.shown, n.lock.tok) = (token, token);
+                (n.lock.shown, n.lock.tok) = (true, token);
                 n.granted(token);
             }
         }
@@ -175,14 +172,13 @@ pub(super) fn statement_heard(w: &World, s: &State, p: usize) -> Option<State> {
     }
     let same = me.generation == sent.generation || w.weak == Weak::AnswerOfAGenerationBefore;
     let waits = me.client == Client::Waits && me.attempt == sent.attempt;
-    // Of a block that was won in a generation before, others may have gone on already: it counts as spent.
-    let fresh = if same { row.tok + 1 } else { row.upto + 1 };
-    let block = Block { next: fresh, upto: row.upto };
+    // Of a row that was won in a generation before, others may have gone on already: its window counts as spent.
+    let owned = if same { Owned { tok: row.tok, last: row.tok } } else { Owned::spent(row.tok) };
     match sent.statement {
         Statement::Claim { .. } => {
             me.outvoted = 0;
             if won {
-                (me.asked, me.owns) = (false, Some(block));
+                (me.asked, me.owns) = (false, Some(owned));
             }
             if won && waits && vouched {
                 me.client = Client::Holds(row.tok);
@@ -190,36 +186,33 @@ pub(super) fn statement_heard(w: &World, s: &State, p: usize) -> Option<State> {
         }
         // Another one's promise.
         Statement::Read | Statement::Withdraw if row.holder == sent.by => {
-            (me.asked, me.owns) = (false, Some(block));
+            (me.asked, me.owns) = (false, Some(owned));
             if waits && row.grant == sent.attempt && vouched {
                 me.client = Client::Holds(row.tok);
             }
         }
         Statement::Withdraw => me.asked = false,
         Statement::Promise { .. } | Statement::GiveBack { .. } if won => me.owns = None,
-        Statement::Promise { upto, .. }
-        | Statement::GiveBack { upto }
-        | Statement::Show { upto, .. }
-        | Statement::Extend { upto }
-        | Statement::Grant { upto, .. }
+        Statement::Promise { tok, .. }
+        | Statement::GiveBack { tok, .. }
+        | Statement::Show { tok, .. }
+        | Statement::Grant { tok, .. }
             if !won =>
         {
-            let lost = row.holder != sent.by || row.upto != upto;
+            let lost = row.holder != sent.by || row.tok != tok;
             me.owns = me.owns.filter(|_| !lost);
         }
         Statement::Want
         | Statement::Read
         | Statement::Promise { .. }
-        | Statement::GiveBack { .. }
-        | Statement::Show { .. } => {}
-        Statement::Extend { .. } => {
-            let next = if same { me.owns?.next } else { row.upto + 1 };
-            me.owns = Some(Block { next, upto: row.upto });
+        | Statement::GiveBack { .. } => {}
+        Statement::Show { .. } => {
+            // Sessions may have got and given back the lock meanwhile.
+            let last = me.owns?.last.max(owned.last);
+            me.owns = Some(Owned { tok: row.tok, last });
         }
         Statement::Grant { token, .. } => {
-            if let Some(block) = &mut me.owns {
-                block.next = block.next.max(token + 1);
-            }
+            me.owns = Some(owned);
             if waits && vouched {
                 me.client = Client::Holds(token);
             }

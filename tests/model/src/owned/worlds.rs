@@ -107,8 +107,8 @@ fn owned_names_end_at_the_deadline() {
 }
 
 #[test]
-fn a_block_ends_with_the_own_lease() {
-    breaks(Weak::BlockAfterOwnLease, COEXIST, Broken::TokenNotGreater);
+fn a_window_ends_with_the_own_lease() {
+    breaks(Weak::WindowAfterOwnLease, COEXIST, Broken::TokenNotGreater);
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn one_reading_says_nothing_of_the_own_lease() {
 }
 
 #[test]
-fn a_block_that_was_won_before_the_generation_is_spent() {
+fn a_window_that_was_won_before_the_generation_is_spent() {
     let world = World { gives_up: true, ..COEXIST };
     breaks(Weak::AnswerOfAGenerationBefore, world, Broken::TokenNotGreater);
 }
@@ -149,8 +149,18 @@ fn nothing_is_granted_of_a_name_that_is_promised() {
 }
 
 #[test]
-fn tokens_begin_above_the_block_of_the_former_owner() {
-    breaks(Weak::BlockUsedAgain, WANDERS, Broken::TokenNotGreater);
+fn tokens_begin_above_the_window_of_an_owner_that_is_gone() {
+    breaks(Weak::WindowUsedAgain, RETURN, Broken::TokenNotGreater);
+}
+
+#[test]
+fn a_row_that_is_freed_for_an_owner_that_is_gone_is_above_its_window() {
+    breaks(Weak::SweptWithoutWindow, RETURN, Broken::TokenNotGreater);
+}
+
+#[test]
+fn the_owner_leaves_its_last_token_in_the_row() {
+    breaks(Weak::LastTokenForgotten, WANDERS, Broken::TokenNotGreater);
 }
 
 #[test]
