@@ -12,6 +12,8 @@ const LEASE: u8 = 2;
 const PROXIES: usize = 2;
 /// Tokens of an epoch.
 const TOKENS: u8 = 8;
+/// Tokens above the row's that the owner of a name may hand out.
+const WINDOW: u8 = 1;
 
 /// A rule left out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,8 +36,8 @@ enum Weak {
     EarlyEnd,
     /// A name that is owned, and that no session holds, is carried along like a lock.
     IdleNamesAsHeld,
-    /// Tokens of a block are handed out past the deadline.
-    BlockPastTheDeadline,
+    /// Tokens above the row's are handed out past the deadline.
+    WindowPastTheDeadline,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
@@ -79,9 +81,9 @@ struct Proxy {
     wait: u8,
     /// Token of the lock that a client has; 0: it has none.
     holds: u8,
-    /// The last token of the block that this one owns; 0: none.
+    /// The token of the row that this one owns, above which it may hand out [`WINDOW`] tokens; 0: none.
     owns: u8,
-    /// The next token of the block.
+    /// The next of them.
     next: u8,
     /// Ticks without a renewal by the other one, as far as this one watches.
     silent: u8,
@@ -292,18 +294,17 @@ fn follow(w: World, s: &State, p: usize) -> Option<State> {
         return Some(n);
     }
     tables.rows[index(me.id)] = Row { life: Life::Live, epoch };
-    // A copy that names this incarnation has the last token of its block.
-    let wins = tables.tok <= me.holds || tables.holder == me.id;
+    // The lock may have passed between sessions here since the row was written.
+    let wins = tables.tok <= me.holds;
     let kept = me.holds == 0 || wins || w.weak == Weak::RenewWithoutReclaim;
     if me.holds != 0 && wins && w.weak != Weak::RenewWithoutReclaim {
-        (tables.tok, tables.holder) = (tables.tok.max(me.holds), me.id);
+        (tables.tok, tables.holder) = (me.holds, me.id);
     } else if w.weak == Weak::IdleNamesAsHeld && me.owns != 0 && me.holds == 0 {
         tables.holder = me.id;
     } else if me.holds == 0 && tables.holder == me.id {
         // The release, or the news of the grant, was lost.
         tables.holder = 0;
     }
-    let last = tables.tok;
     let goes_on = w.weak == Weak::GraceGoesOn && me.wait > 0;
     let mine = &mut n.proxies[p];
     mine.wait = match w.weak {
@@ -314,9 +315,8 @@ fn follow(w: World, s: &State, p: usize) -> Option<State> {
     (mine.epoch, mine.left, mine.silent) = (epoch, LEASE, 0);
     mine.came = true;
     mine.holds = if kept { me.holds } else { 0 };
-    // A block is one of its epoch: what is left of it is void. The row keeps its last token, by which the name is given back.
-    let spent = if mine.holds != 0 && last > mine.holds { last } else { 0 };
-    (mine.owns, mine.next) = (spent, spent + 1);
+    // Idle names are let go.
+    (mine.owns, mine.next) = (0, 0);
     n.proxies[1 - p].silent = 0;
     Some(n)
 }
@@ -364,13 +364,11 @@ fn grant(w: World, s: &State, p: usize) -> Option<State> {
     Some(n)
 }
 
-/// The name is owned from now on, with a block of one token more: as if that had come with the grant.
+/// The name stays owned from now on.
 fn own(w: World, s: &State, p: usize) -> Option<State> {
     let me = &s.proxies[p];
     let mut n = *s;
-    let next = s.tables().tok + 1;
-    (n.proxies[p].owns, n.proxies[p].next) = (next, next);
-    n.tables_mut().tok = next;
+    (n.proxies[p].owns, n.proxies[p].next) = (me.holds, me.holds + 1);
     let first = me.holds != 0 && me.owns == 0 && s.tables().tok == me.holds;
     (w.owned && first && me.left > 0 && s.may_write(w, p)).then_some(n)
 }
@@ -383,17 +381,17 @@ fn release_inside(_: World, s: &State, p: usize) -> Option<State> {
     (me.holds != 0 && me.owns != 0 && me.left > 0).then_some(n)
 }
 
-/// A grant from the block. No server is asked, so it may be another epoch there already.
+/// A grant from memory. No server is asked, so it may be another epoch there already.
 fn grant_inside(w: World, s: &State, p: usize) -> Option<State> {
     let me = &s.proxies[p];
-    let certain = me.left > 0 || w.weak == Weak::BlockPastTheDeadline;
+    let certain = me.left > 0 || w.weak == Weak::WindowPastTheDeadline;
     let mut n = *s;
     let mine = &mut n.proxies[p];
     (mine.holds, mine.next) = (me.next, me.next + 1);
     // The client relies on it for as long as it is told so.
-    mine.left = mine.left.max(u8::from(w.weak == Weak::BlockPastTheDeadline));
+    mine.left = mine.left.max(u8::from(w.weak == Weak::WindowPastTheDeadline));
     n.note_grant(me.next);
-    (me.owns != 0 && me.holds == 0 && certain && me.next <= me.owns).then_some(n)
+    (me.owns != 0 && me.holds == 0 && certain && me.next <= me.owns + WINDOW).then_some(n)
 }
 
 fn release(w: World, s: &State, p: usize) -> Option<State> {
@@ -404,8 +402,9 @@ fn release(w: World, s: &State, p: usize) -> Option<State> {
     }
     let mut n = *s;
     let tables = n.tables_mut();
-    if tables.holder == me.id && tables.tok == me.holds.max(me.owns) {
-        tables.holder = 0;
+    let (row, last) = if me.owns == 0 { (me.holds, me.holds) } else { (me.owns, me.next - 1) };
+    if tables.holder == me.id && tables.tok == row {
+        (tables.holder, tables.tok) = (0, last);
     }
     let mine = &mut n.proxies[p];
     (mine.holds, mine.owns, mine.next) = (0, 0, 0);
@@ -429,7 +428,7 @@ fn revoke(w: World, s: &State, p: usize) -> Option<State> {
     let tables = n.tables_mut();
     tables.rows[index(id)].life = Life::Over;
     if tables.holder == id {
-        tables.holder = 0;
+        (tables.holder, tables.tok) = (0, tables.tok + if w.owned { WINDOW } else { 0 });
     }
     Some(n)
 }
@@ -488,7 +487,7 @@ impl Protocol for World {
 }
 
 fn breaks(weak: Weak, failovers: u8, harm: Broken) {
-    let owned = matches!(weak, Weak::IdleNamesAsHeld | Weak::BlockPastTheDeadline);
+    let owned = matches!(weak, Weak::IdleNamesAsHeld | Weak::WindowPastTheDeadline);
     let world = World { failovers, grants: 3, weak, lossless: false, owned, watched: Some(harm) };
     let found = explore(&world);
     let (broken, way) =
@@ -566,6 +565,6 @@ fn a_name_that_nobody_holds_is_let_go_in_a_failover() {
 }
 
 #[test]
-fn a_block_ends_at_the_deadline() {
-    breaks(Weak::BlockPastTheDeadline, 1, Broken::TwoHolders);
+fn a_window_ends_at_the_deadline() {
+    breaks(Weak::WindowPastTheDeadline, 1, Broken::TwoHolders);
 }
