@@ -14,6 +14,10 @@ pub enum Mutant {
     CounterVersion,
     /// The token is a counter of the process, not the row's next (I9).
     TokenByCounter,
+    /// Tokens of whoever takes the row of an owner that is gone begin above the row's, not above its window.
+    WindowUsedAgain,
+    /// Names that are kept pass on past the deadline (I7).
+    KeptPastTheDeadline,
     /// Rows are deleted without moving the base of tokens (I9).
     DeleteWithoutFloor,
     /// A dead proxy's locks are taken while its sessions run (I8).

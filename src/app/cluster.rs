@@ -25,6 +25,7 @@ use crate::engine::handle::FindSessions;
 use crate::engine::io::link::StoreAccess;
 use crate::engine::setup::Setup;
 use crate::engine::shared::history::History;
+use crate::engine::shared::keep_names::KeepNames;
 use crate::engine::start;
 use crate::frontend::session::close::LAST_MOMENT;
 use crate::frontend::shared::context::{Context, Shared};
@@ -337,6 +338,11 @@ async fn granting(
         tracing::warn!(cluster = name, "{why}");
     }
     let metrics = Arc::new(Metrics::new(name)?.naming(&config.metrics_locks)?);
+    let (durable, kept) = (config.mode == Mode::Durable, in_force.clone());
+    let keep_names = KeepNames::new(move || {
+        if durable { kept.config().keep_names } else { Duration::ZERO }
+    });
+    keep_names.set_found(readiness.finds_all_tagged);
     let access = Arc::new(StoreAccess {
         url: store.clone(),
         connect_timeout: config.connect_timeout,
@@ -349,6 +355,8 @@ async fn granting(
         stuck: Arc::default(),
         history: Arc::clone(history),
         shares,
+        keep_names,
+        fenced: Arc::default(),
     });
     access.show_rights(readiness.rights);
     let (cluster, registry) = (name.map(str::to_owned), registry.clone());

@@ -89,6 +89,7 @@ keys! {
     fenced_commit: Cluster, OnReload;
     history: Cluster, OnReload;
     history_rows: Cluster, OnReload;
+    keep_names: Cluster, OnReload;
     collect_after: Cluster, AtStart;
     state_dir: Cluster, AtStart;
     create_schema: Cluster, AtStart;

@@ -39,6 +39,7 @@ pub(super) struct Limits {
     pub(super) max_connections: usize,
     pub(super) max_session_locks: usize,
     pub(super) history: HistoryLimits,
+    pub(super) keep_names: Duration,
 }
 
 /// Reads them; or the key of one that is outside, and the bounds.
@@ -66,6 +67,7 @@ pub(super) fn read(raw: &Raw) -> Result<Limits, WrongValue> {
         },
         max_session_locks: number("max_session_locks", locks, 1..=1_000_000)?,
         history: history(raw)?,
+        keep_names: keep_names(raw)?,
     })
 }
 
@@ -95,6 +97,11 @@ fn history(raw: &Raw) -> Result<HistoryLimits, WrongValue> {
         ));
     }
     Ok(HistoryLimits { holds, rows: rows as u64 })
+}
+
+/// How long names are kept.
+fn keep_names(raw: &Raw) -> Result<Duration, WrongValue> {
+    time("keep_names", raw.keep_names.as_deref(), "0s", Duration::ZERO..=Duration::from_mins(1))
 }
 
 /// How long statements may wait for a planned switch of the primary.

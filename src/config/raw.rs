@@ -97,6 +97,10 @@ pub struct Raw {
     /// 0 is none [default: 0]
     #[arg(long, value_name = "N", env = "LOCKSTEAD_HISTORY_ROWS")]
     pub history_rows: Option<usize>,
+    /// In mode durable, keep a lock's name this long after its use, so that the next session here gets it without a write:
+    /// 0s to 1m; 0s is never [default: 0s]
+    #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_KEEP_NAMES")]
+    pub keep_names: Option<String>,
     /// Delete the rows of locks that were not taken for this long: 1s to 24h [default: 10m]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_COLLECT_AFTER")]
     pub collect_after: Option<String>,

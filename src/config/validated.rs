@@ -111,6 +111,8 @@ pub struct Config {
     pub fenced_commit: FencedCommit,
     /// Holds that have ended: how many are remembered, and written into the table.
     pub history: HistoryLimits,
+    /// How long names are kept for the sessions of this proxy.
+    pub keep_names: Duration,
     /// Rows of locks that were not taken for this long are deleted.
     pub collect_after: Duration,
     /// Where incarnations of this proxy prove that they live; `None`: nowhere.
@@ -251,6 +253,7 @@ impl Config {
             failover_candidates,
             fenced_commit: choice("fenced_commit", raw.fenced_commit.as_deref(), &FENCES)
                 .map_err(refused)?,
+            keep_names: limits.keep_names,
             collect_after: limits.collect_after,
             state_dir,
             create_schema: raw.create_schema.unwrap_or(false),

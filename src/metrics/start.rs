@@ -29,6 +29,7 @@ impl Metrics {
             (&self.store_errors, &["connect", "lost", "refused", "unwitnessed", "unchecked"]),
             (&self.limits, LIMITS),
             (&self.rings, &["rung", "not_reached"]),
+            (&self.recalls, &["sent", "received"]),
             (&self.deadlocks, &["here", "across", "server"]),
             (&self.suspensions, &["resumed", "closed"]),
             (

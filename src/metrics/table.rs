@@ -257,6 +257,20 @@ metrics! {
     pub direct_locks_seen: IntCounter = counter(
         "direct_locks_seen_total", "The server's own locks that were seen at clients that do not come through a proxy."
     );
+    pub granted_in_memory: IntCounter = counter(
+        "granted_in_memory_total", "Locks granted without a write, since this proxy owns their names."
+    );
+    pub owned_names: IntGauge = gauge(
+        "owned_names", "Lock names that this proxy keeps for its sessions (keep_names)."
+    );
+    pub given_back: IntCounter = counter(
+        "names_given_back_total", "Kept lock names that were given back, since no session had used them for keep_names."
+    );
+    pub recalls: IntCounterVec = counter_vec(
+        "name_recalls_total",
+        "Questions for lock names that another proxy owns: sent to it, or received here.",
+        &["way"]
+    );
     pub yields: IntCounter = counter(
         "yields_total",
         "Locks left to a waiting proxy although sessions of this proxy waited too."

@@ -47,24 +47,26 @@ impl StoreConnection {
         others: &Others,
     ) -> Result<BatchResult, StoreError> {
         debug_assert!(sorted(changes) || mutants::on(Mutant::UnsortedBatch));
-        if let [change @ LockChange { key, release: Some(token), acquire: None, withdraw: false }] =
-            changes
+        if let [
+            change @ LockChange { key, release: Some(release), acquire: None, withdraw: false },
+        ] = changes
         {
             // A release alone is bound to its token: it needs neither guard nor read-back.
-            let (affected, want) = self.change(&release_sql(writer, key, *token)).await?;
+            let (affected, want) = self.change(&release_sql(writer, key, *release)).await?;
             let row = LockRow { want: want.unwrap_or_default(), ..expected(writer, change) };
             let missed = affected == 0;
             return Ok(BatchResult { missed, ..BatchResult::done(vec![row]) });
         }
         if let [
             change
-            @ LockChange { key, release: Some(token), acquire: Some(grant), withdraw: false },
+            @ LockChange { key, release: Some(release), acquire: Some(grant), withdraw: false },
         ] = changes
             && grant.turn == Precedence::Take
-            && grant.token > *token
+            && grant.token > release.last
             && !grant.native
         {
-            let statement = hand_over_sql(writer, key, *token, grant, others, self.flavour(), 0);
+            let token = release.token;
+            let statement = hand_over_sql(writer, key, token, grant, others, self.flavour(), 0);
             let (affected, want) = self.change(&statement).await?;
             if affected == 1 {
                 let row = LockRow { want: want.unwrap_or_default(), ..expected(writer, change) };
@@ -149,7 +151,7 @@ fn expected(writer: &BatchWriter, change: &LockChange) -> LockRow {
             conn: grant.conn.0,
             ..row
         },
-        None => LockRow { token: change.release.unwrap_or_default(), ..row },
+        None => LockRow { token: change.release.map_or(0, |release| release.last), ..row },
     }
 }
 

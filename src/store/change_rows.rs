@@ -8,22 +8,26 @@ use crate::types::Flavour;
 /// A row's `ticket` with this value asks, in a grant, to take the row even if another proxy waits; in a
 /// release, to leave the place of a waiting proxy.
 pub(super) const AT_ONCE: u64 = 1;
-/// A row's `ticket` with this value asks for [`Precedence::Pass`] in a grant. Greater ones, in a grant, are tokens
+/// A row's `ticket` with this value asks for [`Precedence::Pass`] in a grant. Those above [`ASK`], in a grant, are tokens
 /// since which this proxy waits.
 pub(super) const PASS: u64 = 2;
+/// A row's `ticket` with this value asks for [`Precedence::Ask`] in a grant.
+pub(super) const ASK: u64 = 3;
 
 /// The rows of a batch: for each key a release, a grant, or both. With `run`, each has a further column.
 pub(super) fn values(me: u64, changes: &[LockChange], run: Option<u64>) -> Vec<Value> {
     let mut values: Vec<Value> = Vec::with_capacity(changes.len() * (COLUMNS + 1));
     for LockChange { key, release, acquire, withdraw } in changes {
         // A release carries holder 0, so a missing row becomes a free one, not a ghost lock. The
-        // grant of a hand-over comes right after the release: both are one commit.
+        // grant of a hand-over comes right after the release: both are one commit. `conn` is the token that the row
+        // has.
         if release.is_some() || *withdraw {
             let zero = || Value::UInt(0);
             let none = || Value::Bytes(Vec::new());
             let ticket = if *withdraw { AT_ONCE } else { 0 };
+            let (token, last) = release.map_or((0, 0), |release| (release.token, release.last));
             values.push(key.as_bytes().into());
-            values.extend([release.unwrap_or_default().into(), zero(), zero(), zero()]);
+            values.extend([last.into(), zero(), zero(), token.into()]);
             values.extend([none(), none(), ticket.into()]);
             values.extend(run.map(|_| zero()));
         }
@@ -34,7 +38,8 @@ pub(super) fn values(me: u64, changes: &[LockChange], run: Option<u64>) -> Vec<V
             values.push(match grant.turn {
                 Precedence::Yield => Value::UInt(0),
                 Precedence::Pass => PASS.into(),
-                Precedence::Queue(since) => since.max(PASS + 1).into(),
+                Precedence::Queue(since) => since.max(ASK + 1).into(),
+                Precedence::Ask => ASK.into(),
                 Precedence::Take => AT_ONCE.into(),
             });
             values.extend(run.map(|run| Value::UInt(if grant.native { run } else { 0 })));

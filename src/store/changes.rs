@@ -21,14 +21,33 @@ pub struct BatchWriter {
     pub run: i64,
 }
 
+/// Tokens above its row's that the owner of a name may have handed out without writing them.
+pub const WINDOW: u64 = 1 << 16;
+
+/// A row of the writer's is to be free, or the next session's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Release {
+    /// The token that the row has.
+    pub token: u64,
+    /// The last one that was handed out, which the row keeps.
+    pub last: u64,
+}
+
+impl Release {
+    /// Of a lock that has not passed on in memory.
+    pub fn of(token: u64) -> Self {
+        Self { token, last: token }
+    }
+}
+
 /// A change of one key: a release, a grant, or a hand-over from one session to another; or the end of
 /// this proxy's wait for it.
 #[derive(Debug, Clone)]
 pub struct LockChange {
     /// The key.
     pub key: Key,
-    /// Token to release first.
-    pub release: Option<u64>,
+    /// The row to release first.
+    pub release: Option<Release>,
     /// Grant to try then.
     pub acquire: Option<GrantAttempt>,
     /// Whether to leave the row's place for a waiting proxy.
@@ -76,6 +95,9 @@ pub enum Precedence {
     Queue(u64),
     /// Takes a free row even if another proxy waits.
     Take,
+    /// Takes nothing: the row names this proxy as waiting, unless it names another one, so that its owner says who has the
+    /// lock.
+    Ask,
 }
 
 /// The other incarnations, as a batch needs them.
@@ -89,6 +111,10 @@ pub struct Others {
     pub by_rows: bool,
     /// Some of them, LIVE, hold the server's own locks beside their rows.
     pub native: bool,
+    /// Those of them, LIVE, that keep names: their rows may be older than their locks.
+    pub keeping: Vec<ProxyId>,
+    /// All of them, LIVE, know that a row may be older than its lock.
+    pub know_windows: bool,
 }
 
 impl Others {

@@ -9,7 +9,8 @@ use super::quoting::{literal, numbers};
 use super::reads::{PAGE, between};
 use super::releases::{ReleaseRequest, asked_sql, to_asked};
 use super::rows::{PROXY_ROW, ProxyRow, ProxyState, UNKNOWN_RUN, column, to_proxy};
-use super::statement::Others;
+use super::schema::VERSION;
+use super::statement::{Others, WINDOW};
 use crate::types::ProxyId;
 
 /// The result of a renewal.
@@ -51,6 +52,11 @@ pub(super) fn others_of(proxies: &[ProxyRow], me: ProxyId) -> Others {
             ProxyState::Clean => false,
         }),
         native: any(|p| p.state == ProxyState::Live && p.native),
+        keeping: {
+            let keeps = |p: &&ProxyRow| p.state == ProxyState::Live && p.id != me && p.keeps > 0;
+            proxies.iter().filter(keeps).map(|p| p.id).collect()
+        },
+        know_windows: !any(|p| p.state == ProxyState::Live && p.tables < 3),
     }
 }
 
@@ -58,15 +64,15 @@ impl StoreConnection {
     /// Enters a new incarnation, LIVE, if this is the server and the epoch that meta names.
     pub async fn register(&mut self, row: &ProxyRow, epoch: u64) -> Result<(), StoreError> {
         let schema = self.schema();
-        let ProxyRow { id, rvn, ttl_ms, addr, server_start, conns, native, .. } = row;
+        let ProxyRow { id, rvn, ttl_ms, addr, server_start, conns, native, keeps, .. } = row;
         let addr = literal(addr.as_bytes());
         let conns = join(conns);
         let reign =
             format!("id=1 AND epoch={epoch} AND ident={}", ident_expression(self.flavour()));
         let sql = format!(
             "INSERT INTO `{schema}`.proxies \
-             (id,state,rvn,epoch,base_seen,ttl_ms,addr,server_start,conns,mode) \
-             SELECT {},1,{rvn},{epoch},base,{ttl_ms},{addr},{server_start},'{conns}',{} \
+             (id,state,rvn,epoch,base_seen,ttl_ms,addr,server_start,conns,mode,tables,keeps) \
+             SELECT {},1,{rvn},{epoch},base,{ttl_ms},{addr},{server_start},'{conns}',{},{VERSION},{keeps} \
              FROM `{schema}`.meta WHERE {reign}",
             id.0,
             u8::from(*native)
@@ -109,6 +115,7 @@ impl StoreConnection {
         old: &[u64],
         new: u64,
         conns: &[u64],
+        keeps: u32,
     ) -> Result<Renewal, StoreError> {
         let schema = self.schema();
         let run = self.started();
@@ -119,7 +126,7 @@ impl StoreConnection {
         let conns = join(conns);
         let old = numbers(old.iter().copied());
         let sql = format!(
-            "UPDATE `{schema}`.proxies SET rvn={new}, conns='{conns}', server_start={run} \
+            "UPDATE `{schema}`.proxies SET rvn={new}, conns='{conns}', server_start={run}, keeps={keeps} \
              WHERE id={id} AND state=1 AND epoch={epoch} AND rvn IN ({old}) AND EXISTS \
              (SELECT 1 FROM `{schema}`.meta WHERE id=1 AND epoch={epoch} AND ident={ident});\
              {meta};\
@@ -213,7 +220,7 @@ impl StoreConnection {
         while let Some(page) = self.next_page(from.as_deref(), PAGE).await? {
             let page_of = between(from.as_deref(), &page);
             let sql = format!(
-                "UPDATE `{schema}`.locks SET holder=0 WHERE {page_of} AND holder={}",
+                "UPDATE `{schema}`.locks SET holder=0,tok=tok+{WINDOW} WHERE {page_of} AND holder={}",
                 proxy.0
             );
             self.execute(sql).await?;

@@ -78,10 +78,14 @@ pub struct ProxyRow {
     pub conns: Vec<u64>,
     /// Whether the server's own locks are taken beside its rows.
     pub native: bool,
+    /// The version of the tables that it knows.
+    pub tables: u32,
+    /// For how many milliseconds it keeps names without a holder.
+    pub keeps: u32,
 }
 
 /// The columns of a row of `proxies`, in the order in which they are read.
-pub(super) const PROXY_ROW: &str = "id,state,rvn,ttl_ms,addr,server_start,conns,mode,epoch";
+pub(super) const PROXY_ROW: &str = "id,state,rvn,ttl_ms,addr,server_start,conns,mode,epoch,tables,keeps";
 
 pub(super) fn to_proxy(row: &mysql_async::Row) -> ProxyRow {
     let state = match column::<u8>(row, 1) {
@@ -101,6 +105,8 @@ pub(super) fn to_proxy(row: &mysql_async::Row) -> ProxyRow {
         server_start: column(row, 5),
         conns: conns.split(',').filter_map(|n| n.parse().ok()).collect(),
         native: column::<u8>(row, 7) == 1,
+        tables: column(row, 9),
+        keeps: column(row, 10),
     }
 }
 

@@ -8,10 +8,10 @@ use super::identity::ident_expression;
 use crate::types::Flavour;
 
 /// Version of the tables; a proxy refuses a newer one, and an older one that it may not upgrade.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
-/// A column that tables of version 1 do not have: its table, its name, its definition.
-const ADDED: [(&str, &str, &str); 3] = [
+/// A column that tables of an earlier version do not have: its table, its name, its definition.
+const ADDED: [(&str, &str, &str); 5] = [
     (
         "locks",
         "run",
@@ -27,9 +27,19 @@ const ADDED: [(&str, &str, &str); 3] = [
         "mode",
         "TINYINT NOT NULL DEFAULT 0 COMMENT '0 durable: rows alone, 1 coexist: locks of the server, too'",
     ),
+    (
+        "proxies",
+        "tables",
+        "INT UNSIGNED NOT NULL DEFAULT 2 COMMENT 'version of the tables that it knows; from 3 on, rows may be older than locks'",
+    ),
+    (
+        "proxies",
+        "keeps",
+        "INT UNSIGNED NOT NULL DEFAULT 0 COMMENT 'milliseconds for which it keeps names without a holder'",
+    ),
 ];
 
-/// Statements that bring tables of version 1 up to this one. Proxies of both versions may work on them: those
+/// Statements that bring tables of an earlier version up to this one. Running proxies go on with them: those
 /// of version 1 leave the new columns alone, and `proof` is that of another grant then.
 pub fn upgrades(schema: &str) -> Vec<String> {
     let add = |(table, column, definition): &(&str, &str, &str)| {

@@ -277,6 +277,17 @@ impl StoreConnection {
         }
     }
 
+    /// Whether the tag finds each session of a proxy, however many there are.
+    pub async fn finds_all_tagged(&mut self) -> Result<bool, StoreError> {
+        if !self.finds_tagged().await? {
+            return Ok(false);
+        }
+        let sql = "SELECT @@global.performance_schema_session_connect_attrs_size<>0 \
+                   AND @@global.performance_schema_max_thread_instances=-1";
+        let rows = self.query(sql.to_owned(), 1).await?;
+        Ok(rows[0].first().is_some_and(|row| column::<u8>(row, 0) == 1))
+    }
+
     async fn has_performance_schema(&mut self) -> Result<bool, StoreError> {
         let rows = self.query("SELECT @@global.performance_schema".to_owned(), 1).await?;
         Ok(rows[0].first().is_some_and(|r| column::<u8>(r, 0) == 1))

@@ -8,9 +8,9 @@ use std::fmt::Write as _;
 
 use mysql_async::Value;
 
-pub use super::changes::{BatchWriter, GrantAttempt, LockChange, Others, Precedence};
+pub use super::changes::{BatchWriter, GrantAttempt, LockChange, Others, Precedence, Release, WINDOW};
 
-use super::change_rows::{AT_ONCE, COLUMNS, PASS, name, owner, padded, table, values};
+use super::change_rows::{ASK, AT_ONCE, COLUMNS, PASS, name, owner, padded, table, values};
 use super::identity::ident_expression;
 use super::proof;
 use super::quoting::{ids, keys, literal};
@@ -47,16 +47,18 @@ impl ParameterizedSql {
 }
 
 /// A release alone.
-pub(super) fn release_sql(writer: &BatchWriter, key: &Key, token: u64) -> ParameterizedSql {
+pub(super) fn release_sql(writer: &BatchWriter, key: &Key, release: Release) -> ParameterizedSql {
     let BatchWriter { schema, proxy: ProxyId(me), .. } = writer;
     let guard = format!("holder={me} AND tok=?");
     let guard = mutants::or(Mutant::ReleaseWithoutGuard, guard, "?<>0".to_owned());
     // LAST_INSERT_ID() tells who waits.
     let sql = format!(
-        "UPDATE `{schema}`.locks SET holder=0,want=IF(want IN (0,{me}),want,LAST_INSERT_ID(want)) \
+        "UPDATE `{schema}`.locks SET holder=0,tok=?,want=IF(want IN (0,{me}),want,LAST_INSERT_ID(want)) \
          WHERE k=? AND {guard}"
     );
-    ParameterizedSql { sql, values: vec![key.as_bytes().into(), token.into()], changes: 1 }
+    let Release { token, last } = release;
+    let values = vec![last.into(), key.as_bytes().into(), token.into()];
+    ParameterizedSql { sql, values, changes: 1 }
 }
 
 /// A hand-over alone, from one session of this proxy to another: what [`change_sql`] does, in less time
@@ -158,8 +160,12 @@ fn assignments(me: u64, others: &Others, run: Option<u64>) -> String {
     // Assignments run from left to right: holder after the columns whose conditions ask whether the
     // row is free, tok before it. A release leaves what the row says of its last holder: a row that keeps its size
     // is changed in place.
-    let next = "IF(locks.tok<VALUES(tok),VALUES(tok),LAST_INSERT_ID(locks.tok+1))";
-    let next = mutants::or(Mutant::TokenByCounter, next, "VALUES(tok)");
+    // Nobody knows which tokens an owner that is gone has handed out.
+    let gone = ids(&others.clean);
+    let floor = format!("locks.tok+IF(locks.holder IN ({gone}) AND locks.holder<>0,{WINDOW},0)");
+    let floor = mutants::or(Mutant::WindowUsedAgain, floor, "locks.tok".to_owned());
+    let next = format!("IF({floor}<VALUES(tok),VALUES(tok),LAST_INSERT_ID({floor}+1))");
+    let next = mutants::or(Mutant::TokenByCounter, next, "VALUES(tok)".to_owned());
     let mut columns = vec!["conn", "name", "owner", "since"];
     let (decided, granted) = if let Some(run) = run {
         columns.extend(["run", "proof"]);
@@ -169,18 +175,23 @@ fn assignments(me: u64, others: &Others, run: Option<u64>) -> String {
         // The server is asked once: its answer may change within the statement.
         (decided, "VALUES(holder)<>0 AND locks.sess=VALUES(sess)".to_owned())
     } else {
+        let free = format!("VALUES(ticket)<>{ASK} AND {free}");
         (free.clone(), format!("VALUES(holder)<>0 AND {free}"))
     };
     let _ = write!(sql, "sess=IF(VALUES(holder)<>0 AND {decided},VALUES(sess),locks.sess),");
     for name in columns {
         let _ = write!(sql, "{name}=IF({granted},VALUES({name}),locks.{name}),");
     }
-    let mine = format!("locks.holder={me} AND locks.tok=VALUES(tok)");
-    let mine = mutants::or(Mutant::ReleaseWithoutGuard, mine, "1".to_owned());
+    // A released row has its last token by the time that its holder goes.
+    let mine = |token| {
+        let mine = format!("locks.holder={me} AND locks.tok=VALUES({token})");
+        mutants::or(Mutant::ReleaseWithoutGuard, mine, "1".to_owned())
+    };
+    let (before, after) = (mine("conn"), mine("tok"));
     let _ = write!(
         sql,
-        "tok=IF({granted},{next},locks.tok),\
-         holder=IF({granted} OR (VALUES(holder)=0 AND {mine}),VALUES(holder),locks.holder),"
+        "tok=IF({granted},{next},IF(VALUES(holder)=0 AND {before},VALUES(tok),locks.tok)),\
+         holder=IF({granted} OR (VALUES(holder)=0 AND {after}),VALUES(holder),locks.holder),"
     );
     // The place for one waiting proxy. A grant and a withdrawal leave it, and that of a proxy that is
     // not live is empty. A grant that was not won always says so, and takes the place if it is empty
@@ -200,7 +211,7 @@ fn assignments(me: u64, others: &Others, run: Option<u64>) -> String {
            IF(locks.want IN (0,{me}) OR {gone},0,{kept}) \
          WHEN LAST_INSERT_ID({me})=0 THEN 0 \
          WHEN VALUES(ticket)>{PASS} AND (locks.want IN (0,{me}) OR {gone} OR \
-           VALUES(ticket)<locks.ticket) THEN {me} \
+           (VALUES(ticket)<locks.ticket AND VALUES(ticket)<>{ASK})) THEN {me} \
          ELSE locks.want END,\
          ticket=IF(VALUES(holder)<>0 AND VALUES(ticket)>{PASS} AND locks.want={me},\
            VALUES(ticket),locks.ticket)"
@@ -269,13 +280,13 @@ mod tests {
         let key = |n: u8| Key::from_row(&[&[b'L'][..], &[n; 254]].concat()).expect("a key");
         let change = |n: u8| LockChange {
             key: key(n),
-            release: Some(u64::MAX),
+            release: Some(Release::of(u64::MAX)),
             acquire: Some(grant(u64::MAX)),
             withdraw: false,
         };
         let changes: Vec<_> = (0..=u8::MAX).map(change).collect();
         let all = vec![ProxyId(u64::MAX); 200];
-        let others = Others { clean: all.clone(), waiting: all, by_rows: true, native: true };
+        let others = Others { clean: all.clone(), waiting: all, keeping: vec![], by_rows: true, native: true, know_windows: true };
         let (schema, proxy) = ("s".repeat(64), ProxyId(u64::MAX));
         let writer = BatchWriter { schema, proxy, epoch: u64::MAX, base: u64::MAX, run: i64::MAX };
         for flavour in [Flavour::MySql, Flavour::MariaDb] {

@@ -111,13 +111,13 @@ impl StoreConnection {
         epoch: u64,
     ) -> Result<(), StoreError> {
         let schema = self.schema();
-        let ProxyRow { id, rvn, ttl_ms, addr, native, .. } = row;
+        let ProxyRow { id, rvn, ttl_ms, addr, native, tables, keeps, .. } = row;
         let addr = literal(addr.as_bytes());
         let ident = ident_expression(self.flavour());
         let sql = format!(
             "INSERT IGNORE INTO `{schema}`.proxies \
-             (id,state,rvn,epoch,base_seen,ttl_ms,addr,server_start,conns,mode) \
-             SELECT {},1,{rvn},{old},base,{ttl_ms},{addr},0,'',{} FROM `{schema}`.meta \
+             (id,state,rvn,epoch,base_seen,ttl_ms,addr,server_start,conns,mode,tables,keeps) \
+             SELECT {},1,{rvn},{old},base,{ttl_ms},{addr},0,'',{},{tables},{keeps} FROM `{schema}`.meta \
              WHERE id=1 AND epoch={epoch} AND ident={ident}",
             id.0,
             u8::from(*native)

@@ -38,6 +38,9 @@ pub(in crate::engine) async fn audit(access: Arc<StoreAccess>, engine: Engine, l
             if let Ok(rights) = link.ask(async |conn| conn.rights().await).await {
                 access.show_rights(rights);
             }
+            if let Ok(found) = link.ask(async |conn| conn.finds_all_tagged().await).await {
+                access.keep_names.set_found(found);
+            }
         }
         let Some(proxy) = engine.lease().proxy() else { continue };
         let held = engine.held(proxy).await;

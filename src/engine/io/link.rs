@@ -6,7 +6,9 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::config::{ServerAddress, StoreUrl};
+use crate::engine::shared::fenced_sessions::FencedSessions;
 use crate::engine::shared::history::History;
+use crate::engine::shared::keep_names::KeepNames;
 use crate::engine::shared::stuck::Stuck;
 use crate::metrics::Metrics;
 use crate::servers::candidates::Candidates;
@@ -42,6 +44,10 @@ pub struct StoreAccess {
     pub history: Arc<History>,
     /// Sessions share their connections to the server: these are found by their tag alone.
     pub shares: bool,
+    /// For how long names are kept.
+    pub keep_names: KeepNames,
+    /// Sessions of this process's incarnations that are over.
+    pub fenced: Arc<FencedSessions>,
 }
 
 impl StoreAccess {
@@ -113,6 +119,8 @@ impl StoreAccess {
             metrics: Arc::new(Metrics::new(None).expect("metrics")),
             stuck: Arc::default(),
             history: History::in_memory(100),
+            keep_names: KeepNames::new(|| Duration::ZERO),
+            fenced: Arc::default(),
         }
     }
 

@@ -73,6 +73,8 @@ mod tests {
             server_start: 0,
             conns: Vec::new(),
             native: false,
+            tables: 3,
+            keeps: 0,
         };
         let meta = Meta {
             epoch: 2,

@@ -206,7 +206,8 @@ impl Keeper {
         let conns = self.access.beside(conn);
         // From before the send: observers saw a renewal that is acknowledged late when it was committed.
         let sent = clock::now();
-        let renewal = conn.renew(now.id, now.epoch, &now.versions, new, &conns).await?;
+        let keeps = self.access.keep_names.milliseconds();
+        let renewal = conn.renew(now.id, now.epoch, &now.versions, new, &conns, keeps).await?;
         let took = clock::now().saturating_sub(sent);
         self.access.metrics.renewal_seconds.observe(took.as_secs_f64());
         let meta = self.accept(renewal.meta.clone()).await?;

@@ -54,6 +54,8 @@ mod tests {
             server_start: 0,
             conns,
             native: false,
+            tables: 3,
+            keeps: 0,
         }
     }
 

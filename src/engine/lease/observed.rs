@@ -102,6 +102,8 @@ mod tests {
             server_start: 0,
             conns,
             native: false,
+            tables: 3,
+            keeps: 0,
         }
     }
 

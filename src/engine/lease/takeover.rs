@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use tokio::time::sleep;
 
 use crate::engine::io::link::{StoreAccess, StoreLink};
+use crate::engine::shared::fenced_sessions::Fenced;
 use crate::mutants::{self, Mutant};
 use crate::store::connection::{StoreConnection, StoreError};
 use crate::store::identity::same_run;
@@ -56,7 +57,13 @@ async fn take_over(access: Arc<StoreAccess>, running: Arc<Takeovers>, row: Proxy
     let mut warned = false;
     let mut begun: Option<(i64, u64)> = None;
     loop {
+        let fenced = if own { access.fenced.of(row.id) } else { Fenced::Unknown };
         let end = async |conn: &mut StoreConnection| {
+            let held = match &fenced {
+                Fenced::Soon => return Ok(TakeoverStatus::Waiting),
+                Fenced::Known(connections) => Some(connections.as_slice()),
+                Fenced::Unknown => None,
+            };
             let (run, id) = (conn.started(), u64::from(conn.id()));
             let (_, last) = match begun {
                 Some(seen) if same_run(seen.0, run) => seen,
@@ -71,7 +78,7 @@ async fn take_over(access: Arc<StoreAccess>, running: Arc<Takeovers>, row: Proxy
                 false => Ids::OfAnother,
             };
             let tagged = (!own || access.shares).then_some(last);
-            end_sessions(conn, &row, ids, tagged).await
+            end_sessions(conn, &row, ids, tagged, held).await
         };
         let result = link.ask(end).await;
         if matches!(result, Ok(TakeoverStatus::Powerless(_))) {
@@ -109,6 +116,7 @@ async fn take_over(access: Arc<StoreAccess>, running: Arc<Takeovers>, row: Proxy
         link.note_result(&result);
     }
     link.drop_connection();
+    access.fenced.forget(row.id);
     running.end(row.id);
 }
 
@@ -132,6 +140,8 @@ enum Ids {
 const BLIND: &str =
     "the store account may not see whether its sessions have ended: GRANT PROCESS ON *.* to it";
 
+/// `held`: the connections that the rows should name, where this process knows better.
+///
 /// `tagged`: an id that was given when the proxy was dead already, if sessions are sought by their
 /// attribute. One that came later took no lock for it, whatever its attribute: any client may set one.
 async fn end_sessions(
@@ -139,8 +149,11 @@ async fn end_sessions(
     row: &ProxyRow,
     of_rows: Ids,
     tagged: Option<u64>,
+    held: Option<&[u64]>,
 ) -> Result<TakeoverStatus, StoreError> {
-    let mut ids = conn.sessions_of(row.id, tagged, of_rows != Ids::OfAnother).await?;
+    let named = of_rows != Ids::OfAnother;
+    let mut ids = conn.sessions_of(row.id, tagged, named && held.is_none()).await?;
+    ids.extend(held.iter().flat_map(|held| held.iter()).filter(|_| named));
     if of_rows == Ids::OfThisRun && tagged.is_some() {
         ids.extend(row.conns.iter().copied().filter(|id| *id != u64::from(conn.id())));
     }

@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use super::Service;
+use super::owned::{Due, Owned};
 use crate::engine::io::pipe::Batch;
 use crate::engine::service::keys::{KeyState, Remote, Waiter};
 use crate::mutants::{self, Mutant};
-use crate::store::statement::{BatchWriter, GrantAttempt, LockChange, Precedence};
+use crate::lock::name::Key;
+use crate::store::statement::{BatchWriter, GrantAttempt, LockChange, Precedence, Release};
+use crate::types::ConnectionId;
 
 /// Keys in a batch at most.
 const BATCH: usize = 256;
@@ -45,6 +48,11 @@ impl Service {
                 continue;
             }
             let withdraw = state.withdraws();
+            if let Some(change) = self.change_of_owned(&key) {
+                changes.push(change);
+                continue;
+            }
+            let Some(state) = self.keys.get_mut(&key) else { continue };
             if state.release.is_some() && state.passed >= PASSES && !state.queue.is_empty() {
                 // The waiters here now wait for the other proxy.
                 state.remote = Some(Remote::default());
@@ -54,9 +62,15 @@ impl Service {
                 state.granting = state.queue.pop_front();
             }
             state.in_flight = true;
-            // A claim takes the row over. Only if it fails, the release is sent after all.
-            let release = state.release.as_ref().filter(|_| !state.claims()).map(|r| r.token);
+            // A claim takes the row over. Only if it fails, the release is sent after all. A row that names this incarnation
+            // passes from it to the next session.
+            let passes = state.release.is_some() || state.granting.is_some();
+            let owned = state.owned.as_ref().filter(|_| passes && !state.claims());
+            let release = owned.map(Owned::release);
             let turn = turn(state, release.is_some());
+            let asks = std::mem::take(&mut state.asks) && state.owned.is_none();
+            let ask = asks && state.granting.is_none() && release.is_none();
+            let ask = ask.then(|| asking(&key));
             let acquire = state.granting.as_ref().map(|w| GrantAttempt {
                 // Of this attempt alone: the row of an earlier one must not look like its own.
                 id: rand::random_range(1..=u64::MAX >> 1),
@@ -70,6 +84,13 @@ impl Service {
             });
             if let Some(grant) = &acquire {
                 self.last_token = grant.token;
+            }
+            let acquire = acquire.or(ask);
+            if release.is_none() && acquire.is_none() && !withdraw {
+                // The row was another one's already.
+                state.in_flight = false;
+                self.end_release(&key);
+                continue;
             }
             changes.push(LockChange { key, release, acquire, withdraw });
         }
@@ -86,6 +107,59 @@ impl Service {
     }
 }
 
+impl Service {
+    /// What is due of an owned row.
+    fn change_of_owned(&mut self, key: &Key) -> Option<LockChange> {
+        let state = self.keys.get_mut(key)?;
+        let owned = state.owned.as_mut()?;
+        let due = owned.take_due()?;
+        if state.release.is_some() {
+            return None;
+        }
+        let unused = state.held.is_none() && state.queue.is_empty();
+        let (key, withdraw) = (key.clone(), false);
+        if due == Due::GiveBack && unused {
+            state.in_flight = true;
+            return Some(LockChange { key, release: Some(owned.release()), acquire: None, withdraw });
+        }
+        let release = Some(Release::of(owned.row()));
+        let held = owned.to_show(state.held.as_ref());
+        let (token, conn) = match held {
+            Some(held) if held.token > owned.row() => (held.token, held.conn),
+            // The row shows it already.
+            Some(_) => return None,
+            None => (owned.spend(), ConnectionId(0)),
+        };
+        (state.in_flight, state.showing) = (true, true);
+        let acquire = GrantAttempt {
+            id: rand::random_range(1..=u64::MAX >> 1),
+            token,
+            conn,
+            name: held.map_or_else(|| key.folded().into(), |held| held.name.clone()),
+            owner: held.map(|held| Arc::clone(&held.owner)).unwrap_or_default(),
+            turn: Precedence::Take,
+            native: false,
+            after: None,
+        };
+        self.last_token = self.last_token.max(token);
+        Some(LockChange { key, release, acquire: Some(acquire), withdraw })
+    }
+}
+
+/// The question to the owner of a name.
+fn asking(key: &Key) -> GrantAttempt {
+    GrantAttempt {
+        id: rand::random_range(1..=u64::MAX >> 1),
+        token: 0,
+        conn: ConnectionId(0),
+        name: key.folded().into(),
+        owner: Arc::default(),
+        turn: Precedence::Ask,
+        native: false,
+        after: None,
+    }
+}
+
 /// The precedence of a key's grant over other proxies that want the key.
 fn turn(state: &mut KeyState, hand_over: bool) -> Precedence {
     let Some(remote) = &mut state.remote else {
@@ -99,7 +173,9 @@ fn turn(state: &mut KeyState, hand_over: bool) -> Precedence {
         return Precedence::Take;
     }
     match &state.granting {
-        Some(Waiter { ticket, claim, .. }) if !claim.once => Precedence::Queue(*ticket),
+        Some(Waiter { ticket, claim, .. }) if !claim.once || remote.asked.is_some() => {
+            Precedence::Queue(*ticket)
+        }
         _ => Precedence::Yield,
     }
 }
@@ -190,7 +266,7 @@ mod tests {
                 let next = service.gather(&writer);
                 let handed: Vec<_> =
                     next.iter().map(|c| (c.release, c.acquire.is_some())).collect();
-                let expected = if in_time { vec![] } else { vec![(Some(101), true)] };
+                let expected = if in_time { vec![] } else { vec![(Some(Release::of(101)), true)] };
                 assert_eq!(handed, expected);
             }
         });
@@ -242,7 +318,7 @@ mod tests {
             service.finish(FinishedBatch { pipe: 0, batch, result });
             assert!(outcome.try_recv().is_err(), "waits on");
             let stray = service.pipes.next_stray().expect("a release");
-            assert_eq!(stray.changes[0].release, Some(token));
+            assert_eq!(stray.changes[0].release, Some(Release::of(token)));
             assert_eq!(stray.writer.proxy, ProxyId(7));
         });
     }

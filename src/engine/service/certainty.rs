@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 use super::Service;
 use super::doubts::{Doubt, PendingAnswer};
 use super::keys::KeyState;
+use super::looks::Stage;
 use crate::engine::messages::{Acquired, Look};
 use crate::lock::name::Key;
 use crate::types::ConnectionId;
@@ -20,7 +21,7 @@ impl Service {
         if !self.native.is_on && self.holder_here(&key).is_some() {
             self.doubts.enter(&key, PendingAnswer::Look(reply), self.keys.get(&key));
         } else {
-            self.looks.ask_for(key, reply);
+            self.looks.ask_for(key, reply, Stage::First);
         }
     }
 
@@ -71,9 +72,12 @@ impl Service {
                     Some(conn) => {
                         let _ = reply.send(Look::Used(conn));
                     }
-                    None => self.looks.ask_for(key, reply),
+                    None => self.looks.ask_for(key, reply, Stage::First),
                 },
-                PendingAnswer::SecondLook(reply) => self.looks.ask_again_for(key, reply),
+                PendingAnswer::SecondLook(reply) => self.looks.ask_for(key, reply, Stage::Again),
+                PendingAnswer::Owner(reply, asked) => {
+                    self.looks.ask_for(key, reply, Stage::Asked(asked));
+                }
             }
         }
     }
@@ -92,6 +96,7 @@ mod tests {
     use crate::clock;
     use crate::engine::messages::{Claim, SessionEvent};
     use crate::engine::service::keys::LocalHold;
+    use crate::engine::service::owned::Owned;
     use crate::engine::shared::current_backend::CurrentBackend;
     use crate::engine::shared::lease::Lease;
     use crate::lock::name::plain;
@@ -126,7 +131,8 @@ mod tests {
                 leaving: None,
                 native: false,
             };
-            service.keys.enter(&key).held = Some(held);
+            let state = service.keys.enter(&key);
+            (state.held, state.owned) = (Some(held), Some(Owned::granted(101)));
             Self { service, key, heard }
         }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::keys::KeyState;
+use super::keys::{Asked, KeyState};
 use crate::engine::messages::{Look, SessionEvent};
 use crate::lock::name::Key;
 
@@ -24,6 +24,8 @@ pub(super) enum PendingAnswer {
     Look(oneshot::Sender<Look>),
     /// A question about a key that another proxy holds, before the second look.
     SecondLook(oneshot::Sender<Look>),
+    /// A question about a key whose owner was asked.
+    Owner(oneshot::Sender<Look>, Asked),
 }
 
 /// A wait for certainty.
@@ -72,6 +74,12 @@ impl HolderDoubts {
     /// Lets a session wait for the second look.
     pub(super) fn enter_second_look(&mut self, key: &Key, reply: oneshot::Sender<Look>) {
         let (answer, until) = (PendingAnswer::SecondLook(reply), Instant::now() + SECOND_LOOK);
+        self.list.push(Doubt { key: key.clone(), answer, until, question: None });
+    }
+
+    /// Lets a session wait for the owner of a name.
+    pub(super) fn enter_asked(&mut self, key: &Key, reply: oneshot::Sender<Look>, asked: Asked) {
+        let (answer, until) = (PendingAnswer::Owner(reply, asked), Instant::now() + SECOND_LOOK);
         self.list.push(Doubt { key: key.clone(), answer, until, question: None });
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::Service;
 use crate::lock::name::Key;
+use crate::store::statement::Release;
 use crate::types::ProxyId;
 
 impl Service {
@@ -17,7 +18,8 @@ impl Service {
         let known = |key: &Key, token: u64| {
             // A grant or release under way decides about the row.
             let in_flight = self.keys.get(key).is_some_and(|state| state.in_flight);
-            in_flight || self.keys.held_under(key, token).is_some()
+            let owned = self.keys.get(key).and_then(|state| state.owned.as_ref());
+            in_flight || owned.is_some_and(|owned| owned.row() == token)
         };
         let suspects: HashSet<(Key, u64)> =
             rows.into_iter().filter(|(key, token)| !known(key, *token)).collect();
@@ -27,7 +29,7 @@ impl Service {
         for (key, token) in ghosts {
             tracing::warn!(token, "a lock row without a session was freed");
             self.metrics.ghosts.inc();
-            self.pipes.give_back(Arc::clone(&writer), key, token);
+            self.pipes.give_back(Arc::clone(&writer), key, Release::of(token));
         }
     }
 }

@@ -1,15 +1,17 @@
 //! The state of one key: its holder here, its waiters, the change under way.
 
 use std::collections::VecDeque;
-
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use super::owned::Owned;
 use crate::engine::messages::{Acquired, Claim, EventSender};
 use crate::engine::shared::current_backend::CurrentBackend;
 use crate::engine::shared::wait_graph::Edge;
+use crate::store::rows::LockRow;
 use crate::types::ConnectionId;
 
 /// A session that wants the key.
@@ -134,11 +136,19 @@ impl PendingRelease {
 pub(super) struct KeyState {
     pub(super) held: Option<LocalHold>,
     pub(super) release: Option<PendingRelease>,
+    /// The row names this incarnation.
+    pub(super) owned: Option<Owned>,
     /// First come, first served. While a grant is under way its waiter is in `granting`.
     pub(super) queue: VecDeque<Waiter>,
     pub(super) granting: Option<Waiter>,
     /// A change of this key is at the store; no second one is sent.
     pub(super) in_flight: bool,
+    /// A session asks who has the lock, and the row's owner must be asked.
+    pub(super) asks: bool,
+    /// Sessions that wait for the owner's answer.
+    pub(super) asking: u32,
+    /// That change only shows in the row who has the lock.
+    pub(super) showing: bool,
     /// The key is in the list of keys to be sent.
     pub(super) listed: bool,
     /// Another proxy had the lock at the last look: wait for the poll.
@@ -158,6 +168,34 @@ pub(super) struct Remote {
     pub(super) left_to: Option<(u64, Instant)>,
     /// That proxy has not taken it: take it.
     pub(super) take: bool,
+    /// Its owner keeps names: it was asked, when the row had this token.
+    pub(super) asked: Option<Asked>,
+}
+
+/// A question to the owner of a name: the row may be older than the lock.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked {
+    /// The token of the row when the owner was asked.
+    pub(super) token: u64,
+    pub(super) since: Instant,
+}
+
+/// An owner that has a holder in its row corrects that within this time, or the row is right.
+const CORRECTED: Duration = Duration::from_millis(80);
+/// How long an owner is waited for whose row has no holder.
+const ANSWERED: Duration = Duration::from_secs(1);
+
+impl Asked {
+    pub(super) fn now(row: &LockRow) -> Self {
+        Self { token: row.token, since: Instant::now() }
+    }
+
+    /// Whether the row says what is so: its owner has written since, or would have.
+    pub(super) fn is_answered(&self, row: &LockRow) -> bool {
+        let since = self.since.elapsed();
+        let held = row.conn != 0;
+        (held && (row.token != self.token || since >= CORRECTED)) || since >= ANSWERED
+    }
 }
 
 impl KeyState {
@@ -184,7 +222,11 @@ impl KeyState {
     /// Whether there is something to send.
     pub(super) fn has_work(&self, grants: bool) -> bool {
         !self.in_flight
-            && (self.release.is_some() || self.withdraws() || (grants && self.may_grant()))
+            && (self.release.is_some()
+                || self.withdraws()
+                || self.asks
+                || self.owned.as_ref().is_some_and(|owned| owned.due().is_some())
+                || (grants && self.may_grant()))
     }
 
     /// Whether the next waiter's turn has come. If the server holds the lock for it, the session that seems to
@@ -197,7 +239,7 @@ impl KeyState {
 
     /// Whether the row names this proxy as waiting, though no session here waits any more.
     pub(super) fn withdraws(&self) -> bool {
-        self.queue.is_empty() && self.remote.as_ref().is_some_and(|r| r.placed)
+        self.queue.is_empty() && self.asking == 0 && self.remote.as_ref().is_some_and(|r| r.placed)
     }
 
     /// Puts a waiter back in front, unless it has its answer.
@@ -207,10 +249,20 @@ impl KeyState {
         }
     }
 
+    /// Whether no session here has the lock, or wants it.
+    pub(super) fn is_unused(&self) -> bool {
+        self.held.is_none()
+            && self.release.is_none()
+            && self.queue.is_empty()
+            && self.granting.is_none()
+    }
+
     /// Whether nothing needs to be remembered.
     pub(super) fn is_idle(&self) -> bool {
         self.held.is_none()
             && self.release.is_none()
+            && self.owned.is_none()
+            && self.asking == 0
             && self.queue.is_empty()
             && self.granting.is_none()
             && !self.in_flight

@@ -42,22 +42,27 @@ impl Service {
         let writer = self.writer.take().or(self.moving.take());
         self.keys.unlist_all();
         let mut unwanted = Vec::new();
+        let mut ended = Vec::new();
         for (key, state) in self.keys.iter_mut() {
             // The session that asked for the release may live on; the takeover of the row would end it.
-            let token = state.release.take().map(|release| release.token);
-            unwanted.extend(token.filter(|_| !state.in_flight).map(|t| (key.clone(), t)));
+            let owned = state.owned.take();
+            let released = state.release.take().is_some();
+            let release = owned.filter(|_| released && !state.in_flight).map(|owned| owned.release());
+            unwanted.extend(release.map(|release| (key.clone(), release)));
             // The key's place in a row went with the incarnation.
             state.remote = state.remote.take().map(|_| Remote::default());
             if let Some(held) = state.held.take() {
+                ended.extend(held.backend.id().filter(|_| !released).map(|id| id.0));
                 // The session closes itself; if it is gone already, so are its bytes.
                 let _ = held.events.send(SessionEvent::Fence(proxy));
                 events::ended((&self.metrics, &self.history), key, held, FENCED);
             }
         }
         self.keys.forget_idle();
+        self.fenced.ended(proxy, ended);
         let Some(writer) = writer else { return };
-        for (key, token) in unwanted {
-            self.pipes.give_back(Arc::clone(&writer), key, token);
+        for (key, release) in unwanted {
+            self.pipes.give_back(Arc::clone(&writer), key, release);
         }
     }
 

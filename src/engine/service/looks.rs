@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::keys::Asked;
 use crate::engine::io::reader::Lookup;
 use crate::engine::messages::Look;
 use crate::lock::name::Key;
@@ -16,8 +17,18 @@ const READ: usize = 1024;
 /// A session that asks about a key.
 pub(super) struct PendingLook {
     pub(super) reply: oneshot::Sender<Look>,
+    pub(super) stage: Stage,
+}
+
+/// How far a question has come.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Stage {
+    /// Nothing was read yet.
+    First,
     /// Another proxy was seen to have it once already.
-    pub(super) again: bool,
+    Again,
+    /// The owner of the name was asked.
+    Asked(Asked),
 }
 
 /// Sessions that ask about keys; none for a key that a poll is for.
@@ -52,13 +63,8 @@ impl Looks {
     }
 
     /// Has a key's row read, and tells the session that asks.
-    pub(super) fn ask_for(&mut self, key: Key, reply: oneshot::Sender<Look>) {
-        self.ask(key).push(PendingLook { reply, again: false });
-    }
-
-    /// Has a key's row read for a session that has seen another proxy hold the key.
-    pub(super) fn ask_again_for(&mut self, key: Key, reply: oneshot::Sender<Look>) {
-        self.ask(key).push(PendingLook { reply, again: true });
+    pub(super) fn ask_for(&mut self, key: Key, reply: oneshot::Sender<Look>, stage: Stage) {
+        self.ask(key).push(PendingLook { reply, stage });
     }
 
     /// Takes the keys of the next read, if there is one and the reader is idle.

@@ -2,14 +2,16 @@
 
 use super::Service;
 use crate::engine::messages::{HeldNow, NativeHold, SessionEvent};
+use super::owned::Owned;
 use crate::engine::service::keys::{KeyState, LocalHold};
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
 use crate::types::ProxyId;
 
-/// A lock that stays its session's until a change is sent: its row names it.
-fn at_rest(state: &KeyState) -> Option<&LocalHold> {
-    state.held.as_ref().filter(|_| !state.in_flight && state.release.is_none())
+/// The token of a row that names this incarnation until a change is sent.
+fn at_rest(state: &KeyState) -> Option<u64> {
+    let owned = state.owned.as_ref().filter(|_| !state.in_flight && state.release.is_none());
+    owned.map(Owned::row)
 }
 
 impl Service {
@@ -21,15 +23,14 @@ impl Service {
         }
         let mut now = HeldNow { last_token: self.last_token, ..HeldNow::default() };
         for (key, state) in self.keys.iter() {
-            match at_rest(state) {
+            let Some(row) = at_rest(state) else { continue };
+            match &state.held {
                 Some(LocalHold { token, backend, native: true, leaving: None, .. }) => {
                     let hold = |conn| NativeHold { key: key.clone(), token: *token, conn };
                     now.native.extend(backend.id().map(hold));
                 }
-                Some(LocalHold { token, native: false, .. }) => {
-                    now.locks.push((key.clone(), *token));
-                }
-                Some(_) | None => {}
+                Some(LocalHold { native: true, .. }) => {}
+                Some(_) | None => now.locks.push((key.clone(), row)),
             }
         }
         now
@@ -41,11 +42,23 @@ impl Service {
         if self.writer.as_ref().is_none_or(|w| w.proxy != proxy) || mutants::on(Mutant::TrustRows) {
             return;
         }
-        let lost = locks.into_iter().filter(|(key, token)| {
-            let held = self.keys.get(key).and_then(at_rest);
-            held.is_some_and(|held| held.token == *token)
-        });
-        let lost = lost.collect();
+        let same = |(key, row): &(Key, u64)| self.keys.get(key).and_then(at_rest) == Some(*row);
+        let (held, idle): (Vec<_>, Vec<_>) = locks
+            .into_iter()
+            .filter(same)
+            .partition(|(key, _)| self.keys.held(key).is_some());
+        // Nobody here has the lock: the next grant is a write.
+        for (key, _) in &idle {
+            if let Some(state) = self.keys.get_mut(key) {
+                state.owned = None;
+            }
+            self.keys.forget_if_idle(key);
+        }
+        let token = |(key, _): (Key, u64)| {
+            let token = self.keys.held(&key)?.token;
+            Some((key, token))
+        };
+        let lost = held.into_iter().filter_map(token).collect();
         let known = std::mem::replace(&mut self.lost, lost);
         for (key, token) in self.lost.difference(&known) {
             let Some(held) = self.keys.held(key) else {

@@ -20,6 +20,7 @@ mod losses;
 mod moves;
 mod native;
 mod outcomes;
+mod owned;
 mod pipes;
 mod poll;
 mod queues;
@@ -41,12 +42,14 @@ use doubts::HolderDoubts;
 use key_table::KeyTable;
 use looks::Looks;
 use native::NativeMode;
+use owned::Keeping;
 use pipes::Pipes;
 use poll::Poll;
 
 use super::io::admin_queries::AdminQueries;
 use super::io::disconnects::Disconnection;
 use super::shared::deferred::Deferred;
+use super::shared::fenced_sessions::FencedSessions;
 use super::shared::history::History;
 use super::shared::lease::Lease;
 use super::shared::peers::Peers;
@@ -80,6 +83,9 @@ struct Service {
     suspects: HashSet<(Key, u64)>,
     /// Held locks that were found without a row; their sessions were told.
     lost: HashSet<(Key, u64)>,
+    keeping: Keeping,
+    /// Sessions of incarnations that are over.
+    fenced: Arc<FencedSessions>,
     /// A batch was refused, and that was logged.
     complained: bool,
     /// Limits how often that is logged.

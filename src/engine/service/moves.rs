@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::keys::Remote;
+use super::owned::Owned;
 use super::{Service, events};
 use crate::engine::shared::history::RELEASED;
 use crate::lock::name::Key;
@@ -64,9 +65,23 @@ impl Service {
                 self.lost.insert((key.clone(), held.token));
             }
         }
+        self.own_anew();
         self.keys.forget_idle();
         self.keys.list_all();
         self.poll.start_now();
+    }
+
+    /// Rows of held locks were written in the new epoch, with their tokens. Names that no session has are let go.
+    fn own_anew(&mut self) {
+        let Some(writer) = self.writer.clone() else { return };
+        for (key, state) in self.keys.iter_mut() {
+            let Some(owned) = state.owned.take() else { continue };
+            match &state.held {
+                Some(held) => state.owned = Some(Owned::granted(held.token)),
+                // A copy of the row may name this incarnation still.
+                None => self.pipes.give_back(Arc::clone(&writer), key.clone(), owned.release()),
+            }
+        }
     }
 }
 
@@ -88,6 +103,7 @@ mod tests {
     use crate::lock::name::plain;
     use crate::store::batch::BatchResult;
     use crate::store::rows::LockRow;
+    use crate::store::statement::Release;
     use crate::types::{BackendId, ConnectionId, Flavour};
 
     fn key(name: &str) -> Key {
@@ -112,7 +128,8 @@ mod tests {
             leaving: None,
             native: false,
         };
-        service.keys.enter(&key(name)).held = Some(held);
+        let state = service.keys.enter(&key(name));
+        (state.held, state.owned) = (Some(held), Some(Owned::granted(101)));
         (service, heard)
     }
 
@@ -139,7 +156,7 @@ mod tests {
             service.end_move(later_epoch(), &HashSet::new());
             let writer = service.writer.clone().expect("it goes on");
             let sent = service.gather(&writer);
-            assert_eq!((writer.epoch, sent[0].release), (2, Some(101)));
+            assert_eq!((writer.epoch, sent[0].release), (2, Some(Release::of(101))));
         });
     }
 

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::doubts::SECOND_LOOK;
-use super::keys::{LocalHold, PendingRelease, Remote, Waiter};
+use super::keys::{Asked, LocalHold, PendingRelease, Remote, Waiter};
+use super::owned::Owned;
 use super::{Service, events, poll};
 use crate::engine::io::pipe::{Batch, FinishedBatch};
 use crate::engine::messages::{Acquired, Grant};
@@ -17,7 +18,7 @@ use crate::store::batch::BatchResult;
 use crate::store::connection::StoreError;
 use crate::store::identity::same_run;
 use crate::store::rows::LockRow;
-use crate::store::statement::{BatchWriter, LockChange};
+use crate::store::statement::{BatchWriter, GrantAttempt, LockChange, Release};
 use crate::types::{ConnectionId, ProxyId};
 
 /// The outcome of a batch for one key.
@@ -108,12 +109,15 @@ impl Service {
             return;
         };
         state.in_flight = false;
-        if let Some(token) = release.filter(|token| outcome.is_released(*token)) {
-            state.release = None;
-            if let Some(held) = state.held.take_if(|h| h.token == token) {
-                let kept = events::ended((&self.metrics, &self.history), &key, held, RELEASED);
-                self.metrics.hold_seconds.observe(kept.as_secs_f64());
-            }
+        if std::mem::take(&mut state.showing) {
+            return self.shown(&key, release, acquire, outcome, rival.is_some());
+        }
+        if release.is_some_and(|release| outcome.is_released(release.token)) {
+            state.owned = None;
+            self.end_release(&key);
+            let Some(state) = self.keys.get_mut(&key) else {
+                return;
+            };
             if acquire.is_none() {
                 if let Some(rival) = rival {
                     let _ = self.rings.send(rival);
@@ -123,6 +127,9 @@ impl Service {
                 }
             }
         }
+        let Some(state) = self.keys.get_mut(&key) else {
+            return;
+        };
         if withdraw
             && outcome.guarded
             && let Some(remote) = &mut state.remote
@@ -130,6 +137,9 @@ impl Service {
             remote.placed = false;
         }
         let Some(waiter) = state.granting.take() else {
+            if acquire.is_some() {
+                self.owner_was_asked(&key, acquire, outcome.row, outcome.current);
+            }
             return;
         };
         let won = outcome.mine().filter(|row| acquire.is_some_and(|a| a.id == row.grant));
@@ -145,9 +155,55 @@ impl Service {
                 let proxy = outcome.writer.proxy;
                 let goes_on = self.writer.clone().filter(|writer| writer.proxy == proxy);
                 let writer = goes_on.unwrap_or_else(|| Arc::new(outcome.writer.clone()));
-                self.pipes.give_back(writer, key, token);
+                self.pipes.give_back(writer, key, Release::of(token));
             }
             None => self.not_won(&key, waiter, outcome),
+        }
+    }
+
+    /// A release is done: its session is told.
+    pub(super) fn end_release(&mut self, key: &Key) {
+        let Some(state) = self.keys.get_mut(key) else {
+            return;
+        };
+        let release = state.release.take();
+        if let Some(release) = &release
+            && let Some(held) = state.held.take_if(|held| held.token == release.token)
+        {
+            let kept = events::ended((&self.metrics, &self.history), key, held, RELEASED);
+            self.metrics.hold_seconds.observe(kept.as_secs_f64());
+        }
+    }
+
+    /// The row of an owned name was written, or is not this incarnation's any more.
+    fn shown(
+        &mut self,
+        key: &Key,
+        release: Option<Release>,
+        acquire: Option<GrantAttempt>,
+        outcome: &KeyOutcome<'_>,
+        wanted: bool,
+    ) {
+        let Some(state) = self.keys.get_mut(key) else {
+            return;
+        };
+        let won = outcome.mine().filter(|row| acquire.as_ref().is_some_and(|a| a.id == row.grant));
+        match won {
+            Some(row) if outcome.current => {
+                if let Some(owned) = &mut state.owned {
+                    owned.shows(row.token, row.conn != 0, wanted);
+                }
+                if wanted {
+                    self.recall_again(key);
+                }
+            }
+            _ if !outcome.current || !outcome.guarded => {}
+            _ if release.is_some_and(|release| outcome.is_released(release.token)) => {
+                state.owned = None;
+                self.miss(key);
+                self.end_release(key);
+            }
+            _ => {}
         }
     }
 
@@ -167,6 +223,7 @@ impl Service {
         let grant = Grant { token, proxy: outcome.writer.proxy };
         let heard = outcome.vouched && waiter.answer(Acquired::Granted(grant));
         state.held = Some(hold);
+        state.owned = Some(Owned::granted(token));
         state.remote = None;
         if !heard {
             state.release = Some(PendingRelease { token, done: None });
@@ -190,6 +247,7 @@ impl Service {
             let held = LocalHold::new(row.token, &waiter.claim, outcome.run);
             let (conn, backend) = (ConnectionId(row.conn), CurrentBackend::default());
             state.release = Some(PendingRelease { token: row.token, done: None });
+            state.owned = Some(Owned::granted(row.token));
             // No more is known of the holder.
             let (owner, leaving) = (Arc::default(), Some(FOUND));
             state.held = Some(LocalHold { conn, backend, owner, leaving, native: false, ..held });
@@ -199,11 +257,22 @@ impl Service {
         if let Some(row) = outcome.row.filter(|_| outcome.guarded) {
             let remote = state.remote.get_or_insert_default();
             remote.placed = row.want == outcome.writer.proxy.0;
+            let keeps = self.others.keeping.contains(&ProxyId(row.holder));
+            if keeps && remote.placed {
+                let _ = self.rings.send(ProxyId(row.holder));
+                self.metrics.recalls.with_label_values(&["sent"]).inc();
+            }
+            // Not by a look first: its owner is to be asked.
+            let asks = keeps && !native && remote.asked.is_none();
+            if asks {
+                remote.asked = Some(Asked::now(row));
+            }
             let clean = self.others.clean.contains(&ProxyId(row.holder));
             let free = row.holder == 0 || clean || takes_over;
             // Free by now: again. Free for another proxy that waits: a look will tell.
             let for_others = self.others.waiting.contains(&ProxyId(row.want));
-            remote.attempt = free && !for_others && !std::mem::replace(&mut waiter.hurried, true);
+            let again = free && !for_others && !std::mem::replace(&mut waiter.hurried, true);
+            remote.attempt = again || (asks && !remote.placed);
             if waiter.ticket == 0 {
                 waiter.ticket = row.token;
             }
@@ -234,6 +303,9 @@ impl Service {
     /// Keeps, drops or sends on a key whose change has come back.
     fn after(&mut self, key: &Key, at_once: bool) {
         self.undoubt(key);
+        if self.release_in_memory(key) || self.grant_in_memory(key) {
+            return;
+        }
         if self.keys.forget_if_idle(key) {
             return;
         }
@@ -267,6 +339,11 @@ impl Service {
                 continue;
             };
             state.in_flight = false;
+            if std::mem::take(&mut state.showing)
+                && let Some(owned) = &mut state.owned
+            {
+                owned.show_again();
+            }
             if let Some(mut waiter) = state.granting.take() {
                 if hopeless {
                     waiter.answer(Acquired::Failed(e.to_string()));

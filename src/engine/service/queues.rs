@@ -25,6 +25,17 @@ impl Service {
         let since = Instant::now();
         let mut waiter =
             Waiter { id, claim, reply: Some(reply), ticket: 0, edge: None, since, hurried: false };
+        if state.owned.is_some() && state.queue.is_empty() && state.held.is_none() {
+            state.queue.push_back(waiter);
+            if self.grant_in_memory(&key) {
+                return;
+            }
+            let Some(back) = self.keys.get_mut(&key).and_then(|state| state.queue.pop_back()) else {
+                return;
+            };
+            waiter = back;
+        }
+        let Some(state) = self.keys.get_mut(&key) else { return };
         // Another session here has it or is first: no trip to the store can change that.
         let wanted = state.granting.as_ref().is_some_and(|first| first.reply.is_some());
         let before = wanted || !state.queue.is_empty();

@@ -26,7 +26,9 @@ impl Service {
                 continue;
             }
             state.release = Some(PendingRelease { token, done: done.cloned() });
-            self.keys.list(&key);
+            if !self.release_in_memory(&key) {
+                self.keys.list(&key);
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Service;
-use super::looks::PendingLook;
+use super::looks::{PendingLook, Stage};
 use crate::engine::io::reader::FinishedRead;
 use crate::engine::io::wakeup::WakeReason;
 use crate::engine::messages::{Acquired, Look};
@@ -32,6 +32,7 @@ impl Service {
         }
     }
 
+
     /// A lock may be free for this proxy.
     pub(super) fn hear_ring(&mut self, reason: WakeReason) {
         // If it waits for one lock alone, no look is needed to know which it is.
@@ -44,6 +45,7 @@ impl Service {
             self.keys.list(&key);
         }
         self.poll_remote();
+        self.look_at_owned();
     }
 
     /// The only key whose row names this proxy as waiting; none if there are several.
@@ -95,28 +97,52 @@ impl Service {
                 }
                 (None, _) => Look::Free,
             };
-            for PendingLook { reply, again } in self.looks.answered(&key) {
-                if matches!(look, Look::Used(_)) && !again {
-                    self.doubts.enter_second_look(&key, reply);
-                } else {
-                    let _ = reply.send(look.clone());
-                }
+            for pending in self.looks.answered(&key) {
+                self.answer_look(&key, row, &look, pending);
             }
             if error.is_none() {
+                if let Some(row) = row {
+                    self.see_wanted(&key, row);
+                }
                 let rests = row.is_none() || at_rest.contains(key.as_bytes());
                 self.look_at_remote(&key, row, rests);
             }
         }
         let waiting = !self.remote_keys().is_empty();
         // Only another live proxy would ring.
-        self.listens.send_if_modified(|listens| {
-            let wanted = waiting && !self.others.waiting.is_empty();
-            std::mem::replace(listens, wanted) != wanted
-        });
+        self.listen(waiting);
         if waiting {
             self.poll.plan_next();
         } else {
             self.poll.clear();
+        }
+    }
+
+    /// Answers a session that asked about a key, or looks again where what was read may change at once.
+    fn answer_look(&mut self, key: &Key, row: Option<&LockRow>, look: &Look, pending: PendingLook) {
+        let PendingLook { reply, stage } = pending;
+        let used = row.filter(|_| matches!(look, Look::Used(_)));
+        let keeps = |row: &LockRow| self.others.keeping.contains(&ProxyId(row.holder));
+        match (stage, used) {
+            (Stage::First, Some(row)) if keeps(row) => self.ask_owner(key, row, reply),
+            (Stage::First, Some(_)) => self.doubts.enter_second_look(key, reply),
+            (Stage::Asked(asked), Some(row)) if keeps(row) && !asked.is_answered(row) => {
+                self.doubts.enter_asked(key, reply, asked);
+            }
+            (stage, _) => {
+                let _ = reply.send(look.clone());
+                if matches!(stage, Stage::Asked(_)) {
+                    self.end_asking(key);
+                }
+            }
+        }
+    }
+
+    /// Another proxy may want a name that is owned here.
+    fn see_wanted(&mut self, key: &Key, row: &LockRow) {
+        let mine = self.writer.as_ref().is_some_and(|writer| writer.proxy.0 == row.holder);
+        if mine && self.others.waiting.contains(&ProxyId(row.want)) {
+            self.recall(key);
         }
     }
 
@@ -159,8 +185,10 @@ impl Service {
             for waiter in state.queue.iter_mut().filter(|w| w.ticket == 0) {
                 waiter.ticket = token;
             }
-            // A session that tries once need not wait for more, unless its claim ends the hold.
-            let tries = |w: &&mut Waiter| w.claim.once && !(w.claim.native && of_servers);
+            // A session that tries once need not wait for more, unless its claim ends the hold, or the owner was asked.
+            let keeps = row.filter(|row| self.others.keeping.contains(&ProxyId(row.holder)));
+            let asked = keeps.zip(remote.asked).is_some_and(|(row, asked)| !asked.is_answered(row));
+            let tries = |w: &&mut Waiter| w.claim.once && !(w.claim.native && of_servers) && !asked;
             for waiter in state.queue.iter_mut().filter(tries) {
                 waiter.answer(Acquired::NotFree);
             }
@@ -258,7 +286,7 @@ mod tests {
                 service.dispatch();
                 let outcome = Some(outcome).filter(|_| !leaves);
                 let (asked, mut answer) = oneshot::channel();
-                service.looks.ask_again_for(key.clone(), asked);
+                service.looks.ask_for(key.clone(), asked, Stage::Again);
                 service.dispatch_reads();
                 let row = LockRow {
                     key: key.as_bytes().to_vec(),
@@ -311,7 +339,7 @@ mod tests {
             let mut awaited = Some(awaited);
             for expected in [Look::Used(ConnectionId(52)), Look::Free] {
                 let (asked, mut answer) = oneshot::channel();
-                service.looks.ask_again_for(key.clone(), asked);
+                service.looks.ask_for(key.clone(), asked, Stage::Again);
                 service.dispatch_reads();
                 let (key, token, conn) = (key.as_bytes().to_vec(), 101, 52);
                 let (grant, want, ticket, run) = (1, 0, 0, 0);

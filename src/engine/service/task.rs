@@ -15,6 +15,7 @@ use super::key_table::KeyTable;
 use super::keys::Countdown;
 use super::looks::Looks;
 use super::native::NativeMode;
+use super::owned::Keeping;
 use super::pipes::Pipes;
 use super::poll::Poll;
 use crate::engine::handle::Engine;
@@ -101,6 +102,8 @@ pub(in crate::engine) fn build(
         deadlocks: Deadlocks::new(Arc::clone(&access.metrics)),
         suspects: HashSet::new(),
         lost: HashSet::new(),
+        keeping: Keeping::new(access.keep_names.clone()),
+        fenced: Arc::clone(&access.fenced),
         complained: false,
         refusals: Seldom::default(),
         listens,
@@ -150,6 +153,7 @@ impl ServiceTask {
                 // Before what there may always be more of.
                 _ = survey.tick() => {
                     service.survey();
+                    service.tidy_owned();
                     service.claim_again();
                     service.refuse_tries();
                 }
@@ -187,6 +191,10 @@ impl ServiceTask {
                 service.dispatch_reads();
                 service.settle();
                 missing = service.pipes.missing(service.keys.ready());
+                if service.keeping.is_on() {
+                    // A request may be served without a batch.
+                    missing = 1;
+                }
                 self.wake.needs(missing);
                 if self.requests.is_empty() {
                     break;
@@ -242,7 +250,7 @@ impl Service {
         // When a batch under way is found to take long, a smaller one is sent.
         let patience = self.pipes.patience().filter(|_| missing > 1 || self.keys.ready() > 0);
         let due =
-            [self.poll.due(), self.keys.retry_at(), self.keys.later(), self.doubts.due(), patience];
+            [self.poll.due(), self.keys.retry_at(), self.keys.later(), self.doubts.due(), patience, self.keeping.due()];
         due.into_iter().flatten().min()
     }
 
@@ -255,6 +263,7 @@ impl Service {
             self.keys.retry();
         }
         self.keys.list_due();
+        self.do_what_is_due_of_owned();
         self.end_doubts();
     }
 }

@@ -3,7 +3,9 @@
 pub mod current_backend;
 pub(in crate::engine) mod deferred;
 pub(in crate::engine) mod engine_wake;
+pub mod fenced_sessions;
 pub mod history;
+pub mod keep_names;
 pub mod lease;
 pub mod peers;
 pub mod reign;

@@ -26,6 +26,7 @@ use crate::servers::guarantee::Guarantee;
 use crate::store::connection::{StoreConnection, StoreError};
 use crate::store::meta::Meta;
 use crate::store::proxies::Renewal;
+use crate::store::schema::VERSION;
 use crate::store::rows::{ProxyRow, ProxyState};
 use crate::store::statement::BatchWriter;
 use crate::store::succession::{CARRIED, CarriedLock};
@@ -63,6 +64,7 @@ impl Keeper {
         let versions = mine.versions.clone();
         let longest = milliseconds(self.server.longest(self.terms));
         let conn = self.link.get_any().await?;
+        self.access.keep_names.set_found(conn.finds_all_tagged().await?);
         let row = ProxyRow {
             id,
             state: ProxyState::Live,
@@ -73,6 +75,8 @@ impl Keeper {
             server_start: conn.started(),
             conns: self.access.beside(conn),
             native: self.native,
+            tables: VERSION,
+            keeps: self.access.keep_names.milliseconds(),
         };
         conn.enter_again(&row, now.epoch, epoch).await?;
         let lossless = clusters::is_lossless(&self.access.writer, conn, &self.guarantee)

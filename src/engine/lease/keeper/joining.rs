@@ -10,6 +10,7 @@ use crate::engine::messages::LeaseEvent;
 use crate::mutants::{self, Mutant};
 use crate::store::connection::StoreError;
 use crate::store::meta::Meta;
+use crate::store::schema::VERSION;
 use crate::store::rows::{ProxyRow, ProxyState};
 use crate::store::statement::BatchWriter;
 use crate::types::ProxyId;
@@ -32,6 +33,7 @@ impl Keeper {
             }
         }
         let quiet = others.iter().all(|row| row.state == ProxyState::Clean || over(row));
+        self.access.keep_names.set_found(conn.finds_all_tagged().await?);
         self.had_peers = conn.has_peers().await.unwrap_or(true);
         let alone = quiet && !self.had_peers;
         let row = ProxyRow {
@@ -45,6 +47,8 @@ impl Keeper {
             server_start: conn.started(),
             conns: self.access.beside(conn),
             native: self.native,
+            tables: VERSION,
+            keeps: self.access.keep_names.milliseconds(),
         };
         self.predecessors.note_registering(row.id);
         let sent = clock::now();

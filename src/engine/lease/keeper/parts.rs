@@ -54,6 +54,7 @@ impl Keeper {
             self.lease.end();
             self.given_up = usize::try_from(self.access.metrics.held.get()).unwrap_or_default();
             self.predecessors.add(incarnation.id);
+            self.access.fenced.begin(incarnation.id);
             let _ = self.events.send(LeaseEvent::Fenced(incarnation.id));
         }
     }
