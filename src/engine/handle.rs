@@ -1,6 +1,7 @@
 //! The sessions' handle to the engine.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
@@ -14,6 +15,7 @@ use super::io::query_error::QueryError;
 use super::messages::{Differences, EngineRequest, HeldNow};
 use super::shared::deferred::{Deferred, MOMENT};
 use super::shared::engine_wake::EngineWake;
+use super::shared::keep_names::KeepNames;
 use super::shared::lease::Lease;
 use super::shared::peers::Peers;
 use super::shared::snapshot::EngineSnapshot;
@@ -41,6 +43,7 @@ pub struct Engine {
     pub(super) native: mpsc::UnboundedSender<NativeQuestion>,
     pub(super) direct: Arc<DirectLocks>,
     pub(super) peers: Arc<Peers>,
+    pub(super) keep_names: KeepNames,
 }
 
 /// A wait under way.
@@ -78,6 +81,7 @@ impl Engine {
             native: mpsc::unbounded_channel().0,
             direct: Arc::default(),
             peers: Arc::default(),
+            keep_names: KeepNames::new(|| Duration::ZERO),
         }
     }
 
@@ -127,6 +131,19 @@ impl Engine {
         let (reply, done) = oneshot::channel();
         self.leave(EngineRequest::Release { locks, proxy, reply });
         let _ = done.await;
+    }
+
+    /// Whether rows may be older than the locks of this proxy's sessions.
+    pub fn writes_behind(&self) -> bool {
+        self.keep_names.is_on()
+    }
+
+    /// Has the rows say who holds the locks here, and waits for that, but not for ever: a store that is away must not
+    /// hold up who wants to look.
+    pub async fn write_now(&self) {
+        let (reply, done) = oneshot::channel();
+        self.send(EngineRequest::WriteNow { reply });
+        let _ = timeout(PATIENCE, done).await;
     }
 
     /// Releases native locks some milliseconds later. If a native claim of one of them comes before that, the

@@ -154,6 +154,10 @@ pub(super) enum EngineRequest {
         proxy: ProxyId,
         reply: oneshot::Sender<()>,
     },
+    /// The rows of all locks are to say who holds them.
+    WriteNow {
+        reply: oneshot::Sender<()>,
+    },
     /// Nothing but what comes with every request: to take the releases that sessions have left.
     TakeDeferred,
     ReleaseWhenGone {

@@ -53,7 +53,7 @@ pub fn start(setup: Setup) -> std::io::Result<(Engine, Gates, Threads)> {
         let local = tokio::task::LocalSet::new();
         local.block_on(&engine_runtime, async move {
             let gates = gatekeeper::start(Arc::clone(&access));
-            let (service, engine) = build(&access, engine_lease, native, sessions);
+            let (service, engine) = build(&access, engine_lease, (native, ttl), sessions);
             tokio::spawn(sweep(Arc::clone(&access), engine.clone(), native));
             tokio::spawn(collect(Arc::clone(&access), engine.clone(), collect_after));
             tokio::spawn(write_history(Arc::clone(&access), engine.clone()));

@@ -176,7 +176,7 @@ pub(super) fn held_locks_with(schema: &str, columns: &str) -> String {
          CASE p.state WHEN 1 THEN 'live' WHEN 2 THEN 'dead' WHEN 3 THEN 'clean' END AS proxy_state, \
          l.conn AS connection_id, CONVERT(l.owner USING utf8mb4) AS owner, l.since AS since_utc \
          FROM `{schema}`.locks l LEFT JOIN `{schema}`.proxies p ON p.id = l.holder \
-         WHERE l.holder <> 0 AND (p.state IS NULL OR p.state <> 3)"
+         WHERE l.holder <> 0 AND l.conn <> 0 AND (p.state IS NULL OR p.state <> 3)"
     )
 }
 

@@ -54,6 +54,9 @@ fn faults_break_no_promise_on_shared_connections_of_mariadb() {
 const DURABLE: [Mode; 3] = [Mode::Durable; 3];
 const MOVING: [Mode; 4] = [Mode::Coexist, Mode::Durable, Mode::Coexist, Mode::Durable];
 
+/// Names stay with a proxy that uses them.
+const KEEPS: &[&str] = &["--keep-names", "1s"];
+
 /// Connections of a proxy, where they are shared.
 const SHARED: u32 = 6;
 
@@ -92,10 +95,10 @@ fn torture(flavour: Flavour, modes: &[Mode], pool_size: Option<u32>) {
     };
     let title = format!("torture of {kind} on {flavour:?}, LOCKSTEAD_TORTURE_SEED={seed}");
     println!("{title}: begins");
-    // Proxies find a dead one's shared connections there, which MariaDB has off.
-    let finds: &[&str] = match (pool_size, flavour) {
-        (Some(_), Flavour::MariaDb) => &["--performance-schema=ON"],
-        _ => &[],
+    // Proxies find the sessions of a dead one there, which MariaDB has off.
+    let finds: &[&str] = match flavour {
+        Flavour::MariaDb => &["--performance-schema=ON"],
+        Flavour::MySql => &[],
     };
     let control = Arc::new(Control::start_with(flavour, finds));
     if moving && flavour == Flavour::MariaDb {
@@ -109,6 +112,7 @@ fn torture(flavour: Flavour, modes: &[Mode], pool_size: Option<u32>) {
         // With the feature `mutants`.
         mutant: mutant(),
         pool_size,
+        more: if setting("LOCKSTEAD_TORTURE_KEEP") == Some(0) { &[] } else { KEEPS },
         ..Options::of_root(schema.clone())
     };
     let start = |(n, mode): (usize, &Mode)| {

@@ -123,11 +123,13 @@ impl Service {
             return Some(LockChange { key, release: Some(owned.release()), acquire: None, withdraw });
         }
         let release = Some(Release::of(owned.row()));
-        let held = owned.to_show(state.held.as_ref());
+        let held = state.held.as_ref();
+        if !owned.is_behind(held) {
+            owned.tell(held);
+            return None;
+        }
         let (token, conn) = match held {
-            Some(held) if held.token > owned.row() => (held.token, held.conn),
-            // The row shows it already.
-            Some(_) => return None,
+            Some(held) => (held.token, held.conn),
             None => (owned.spend(), ConnectionId(0)),
         };
         (state.in_flight, state.showing) = (true, true);

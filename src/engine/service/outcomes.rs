@@ -190,8 +190,10 @@ impl Service {
         let won = outcome.mine().filter(|row| acquire.as_ref().is_some_and(|a| a.id == row.grant));
         match won {
             Some(row) if outcome.current => {
+                let held = state.held.as_ref();
                 if let Some(owned) = &mut state.owned {
                     owned.shows(row.token, row.conn != 0, wanted);
+                    owned.tell(held);
                 }
                 if wanted {
                     self.recall_again(key);

@@ -5,17 +5,19 @@
 //! in the row and rings; then the owner writes who has the lock, or gives the name back.
 //! (docs/adr/0043-owned-names.md, tests/model/src/owned.rs)
 
-use std::collections::{HashMap, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::keys::{Asked, KeyState, LocalHold};
+use super::keys::{Asked, Countdown, KeyState, LocalHold};
 use super::{Service, events};
 use crate::engine::messages::{Acquired, Grant, Look};
 use crate::engine::shared::history::RELEASED;
 use crate::engine::shared::keep_names::KeepNames;
+use crate::lock::lease::Terms;
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
 use crate::store::rows::LockRow;
@@ -25,11 +27,13 @@ use crate::types::ProxyId;
 /// Names that are kept without a session that has the lock, and names that are remembered, at most.
 const MOST: usize = 65_536;
 /// Until this time after a change in memory it is sent to the store.
-const BEHIND: Duration = Duration::from_millis(30);
+const BEHIND: Duration = Duration::from_millis(25);
+/// Pause before another look at a change that could not be sent.
+const AGAIN: Duration = Duration::from_millis(5);
 /// A name that another proxy wanted is not kept for so many times as long as others.
 const WANDERS: u32 = 10;
-/// After this time the others have read that this proxy keeps names: each renews its lease, and reads, every two seconds.
-const KNOWN: Duration = Duration::from_secs(5);
+/// After so many renewals the others have read that this proxy keeps names.
+const BEATS: u32 = 3;
 
 /// What is to be written of an owned name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +58,8 @@ pub(super) struct Owned {
     due: Option<Due>,
     /// The name is kept, and was used last at this time.
     used: Option<Instant>,
+    /// Callers that wait until the row says what is so.
+    told: Vec<Countdown>,
     /// It is in the list of names to be shown.
     listed: bool,
     /// It is in the list of names that are kept.
@@ -64,7 +70,18 @@ impl Owned {
     /// The row after a grant.
     pub(super) fn granted(token: u64) -> Self {
         let (wanted, listed, timed) = (false, false, false);
-        Self { row: token, last: token, shown: token, wanted, due: None, used: None, listed, timed }
+        let told = Vec::new();
+        Self {
+            row: token,
+            last: token,
+            shown: token,
+            wanted,
+            due: None,
+            used: None,
+            told,
+            listed,
+            timed,
+        }
     }
 
     /// The token that the row has.
@@ -81,14 +98,15 @@ impl Owned {
         self.due
     }
 
-    /// The hold that the row is to show: one that has lasted a while, or that another proxy asks for.
-    pub(super) fn to_show<'a>(&self, held: Option<&'a LocalHold>) -> Option<&'a LocalHold> {
-        held.filter(|held| self.wanted || held.since.elapsed() >= BEHIND)
+    /// Whether the row shows another hold than there is.
+    pub(super) fn is_behind(&self, held: Option<&LocalHold>) -> bool {
+        self.shown != held.map_or(0, |held| held.token)
     }
 
-    /// Whether the row shows another hold than it is to show.
-    fn is_behind(&self, held: Option<&LocalHold>) -> bool {
-        self.shown != self.to_show(held).map_or(0, |held| held.token)
+    /// Whether it is to be written now. A hold that has only begun may soon be over, and the row shows none.
+    fn is_overdue(&self, held: Option<&LocalHold>) -> bool {
+        let asked = self.wanted || !self.told.is_empty() || self.shown != 0;
+        self.is_behind(held) && (asked || held.is_none_or(|held| held.since.elapsed() >= BEHIND))
     }
 
     /// The token for a row that shows nobody: it is spent.
@@ -114,12 +132,44 @@ impl Owned {
         self.wanted = wanted;
     }
 
+    /// Callers that wait for the row are told, or it is written again.
+    pub(super) fn tell(&mut self, held: Option<&LocalHold>) {
+        if !self.is_behind(held) {
+            self.told.clear();
+        } else if !self.told.is_empty() {
+            self.due.get_or_insert(Due::Show);
+        }
+    }
+
     /// The next token, if the row need not be written for it.
     fn next(&mut self) -> Option<u64> {
         (self.last + 1 < self.row + WINDOW).then(|| {
             self.last += 1;
             self.last
         })
+    }
+}
+
+/// Keys, and when something is to be done about each.
+#[derive(Debug, Default)]
+struct Timers(BinaryHeap<Reverse<(Instant, Key)>>);
+
+impl Timers {
+    fn set(&mut self, at: Instant, key: Key) {
+        self.0.push(Reverse((at, key)));
+    }
+
+    fn first(&self) -> Option<Instant> {
+        self.0.peek().map(|Reverse((at, _))| *at)
+    }
+
+    fn next_due(&mut self, now: Instant) -> Option<Key> {
+        let is_due = self.first().is_some_and(|at| at <= now);
+        is_due.then(|| self.0.pop()).flatten().map(|Reverse((_, key))| key)
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
     }
 }
 
@@ -131,26 +181,29 @@ pub(super) struct Keeping {
     keep: Option<Duration>,
     /// When that began to be.
     since: Option<Instant>,
+    /// After this time the others have read it.
+    known: Duration,
     /// Names whose lock was released lately.
     used: HashMap<Key, Instant>,
     /// Names that other proxies wanted, and until when they are not kept.
     wander: HashMap<Key, Instant>,
     /// Changes in memory, and when they are to be written.
-    unwritten: VecDeque<(Instant, Key)>,
+    unwritten: Timers,
     /// Names that are kept, and when to look at them next.
-    kept: VecDeque<(Instant, Key)>,
+    kept: Timers,
 }
 
 impl Keeping {
-    pub(super) fn new(keep: KeepNames) -> Self {
+    pub(super) fn new(setting: KeepNames, ttl: Duration) -> Self {
         Self {
-            setting: keep,
+            setting,
             keep: None,
             since: None,
             used: HashMap::new(),
             wander: HashMap::new(),
-            unwritten: VecDeque::new(),
-            kept: VecDeque::new(),
+            unwritten: Timers::default(),
+            kept: Timers::default(),
+            known: Terms { ttl }.heartbeat() * BEATS,
         }
     }
 
@@ -164,7 +217,8 @@ impl Keeping {
         let keep = self.setting.time();
         let now = Instant::now();
         self.since = keep.map(|_| self.since.unwrap_or(now));
-        self.keep = keep.filter(|_| self.since.is_some_and(|since| now - since >= KNOWN));
+        self.keep = keep.filter(|_| self.since.is_some_and(|since| now - since >= self.known));
+        self.setting.set_on(self.keep.is_some() || self.owns());
     }
 
     /// Whether a name whose lock is released now was released before within the time; and remembers it.
@@ -192,13 +246,12 @@ impl Keeping {
 
     /// Whether rows may be older than their locks.
     fn owns(&self) -> bool {
-        !self.unwritten.is_empty() || !self.kept.is_empty()
+        self.unwritten.len() > 0 || self.kept.len() > 0
     }
 
     /// When the next name is due.
     pub(super) fn due(&self) -> Option<Instant> {
-        let first = |list: &VecDeque<(Instant, Key)>| list.front().map(|(at, _)| *at);
-        first(&self.unwritten).into_iter().chain(first(&self.kept)).min()
+        self.unwritten.first().into_iter().chain(self.kept.first()).min()
     }
 }
 
@@ -243,7 +296,6 @@ impl Service {
             owned.used = Some(Instant::now());
         }
         if !self.grant_in_memory(key) {
-            self.keep(key);
             self.undoubt(key);
         }
         true
@@ -278,6 +330,9 @@ impl Service {
                 events::ended((&self.metrics, &self.history), key, held, RELEASED);
             }
         }
+        if !granted && self.keys.get(key).is_some_and(KeyState::is_unused) {
+            self.keep(key);
+        }
         granted
     }
 
@@ -289,18 +344,20 @@ impl Service {
             && owned.shown != held.map_or(0, |held| held.token)
         {
             owned.listed = true;
-            self.keeping.unwritten.push_back((Instant::now() + BEHIND, key.clone()));
+            let now = Instant::now();
+            let at = held.map_or(now, |held| held.since) + BEHIND;
+            self.keeping.unwritten.set(at.max(now + AGAIN), key.clone());
         }
     }
 
     /// Keeps a name that no session has, for a time.
     fn keep(&mut self, key: &Key) {
         self.show_soon(key);
-        let Some(keep) = self.keeping.keep else { return };
+        let keep = self.keeping.keep.unwrap_or_default();
         let Some(state) = self.keys.get_mut(key) else { return };
         if let Some(owned) = state.owned.as_mut().filter(|owned| !owned.timed) {
             owned.timed = true;
-            self.keeping.kept.push_back((Instant::now() + keep, key.clone()));
+            self.keeping.kept.set(Instant::now() + keep, key.clone());
             self.metrics.owned_names.inc();
         }
         if !*self.listens.borrow() {
@@ -311,19 +368,19 @@ impl Service {
     /// Has written what is due.
     pub(super) fn do_what_is_due_of_owned(&mut self) {
         let now = Instant::now();
-        while let Some((_, key)) = self.keeping.unwritten.pop_front_if(|(at, _)| *at <= now) {
+        while let Some(key) = self.keeping.unwritten.next_due(now) {
             let Some(state) = self.keys.get_mut(&key) else { continue };
             let held = state.held.as_ref();
             let Some(owned) = &mut state.owned else { continue };
             owned.listed = false;
-            if owned.due.is_none() && state.release.is_none() && owned.is_behind(held) {
+            if owned.due.is_none() && state.release.is_none() && owned.is_overdue(held) {
                 owned.due = Some(Due::Show);
                 self.keys.list(&key);
             }
             // A hold that has only begun may last.
             self.show_soon(&key);
         }
-        while let Some((_, key)) = self.keeping.kept.pop_front_if(|(at, _)| *at <= now) {
+        while let Some(key) = self.keeping.kept.next_due(now) {
             self.look_at_kept(&key, now);
         }
     }
@@ -336,18 +393,37 @@ impl Service {
         let idle = state.is_unused();
         let Some(owned) = &mut state.owned else { return };
         owned.timed = false;
-        let Some(used) = owned.used else { return };
-        if !idle || used + keep > now {
+        let used = owned.used.unwrap_or(now);
+        if !idle || (owned.used.is_some() && used + keep > now) {
             // A name in use is looked at again.
             owned.timed = true;
             self.metrics.owned_names.inc();
             let at = if idle { used + keep } else { now + keep.max(BEHIND) };
-            self.keeping.kept.push_back((at, key.clone()));
+            self.keeping.kept.set(at, key.clone());
             return;
         }
         owned.due = Some(Due::GiveBack);
         self.metrics.given_back.inc();
         self.keys.list(key);
+    }
+
+    /// Has the rows say who holds the locks, and tells when that is done.
+    pub(super) fn write_now(&mut self, told: &Countdown) {
+        let mut keys = Vec::new();
+        for (key, state) in self.keys.iter_mut() {
+            let held = state.held.as_ref().filter(|_| state.release.is_none());
+            let Some(owned) = &mut state.owned else { continue };
+            if held.is_none_or(|held| !held.native)
+                && owned.shown != held.map_or(0, |held| held.token)
+            {
+                owned.told.push(told.clone());
+                owned.due.get_or_insert(Due::Show);
+                keys.push(key.clone());
+            }
+        }
+        for key in keys {
+            self.keys.list(&key);
+        }
     }
 
     /// Another proxy wants an owned name: it is told who has the lock, or gets the name.
@@ -361,7 +437,7 @@ impl Service {
         self.metrics.recalls.with_label_values(&["received"]).inc();
         if unused {
             owned.due = Some(Due::GiveBack);
-        } else if owned.is_behind(held) {
+        } else if owned.is_overdue(held) {
             owned.due = Some(Due::Show);
         }
         owned.used = None;
@@ -446,6 +522,17 @@ impl Service {
     /// Forgets names of which nothing is to be remembered.
     pub(super) fn tidy_owned(&mut self) {
         self.keeping.tidy();
+        // A change that was due may have come to nothing.
+        let left = |state: &KeyState| {
+            let owned = state.owned.as_ref();
+            let untimed = owned.is_some_and(|owned| !owned.timed && owned.due.is_none());
+            untimed && !state.in_flight && state.is_unused()
+        };
+        let left = self.keys.iter().filter(|(_, state)| left(state));
+        let left: Vec<Key> = left.map(|(key, _)| key.clone()).collect();
+        for key in left {
+            self.keep(&key);
+        }
         // A ring may be lost.
         if self.keeping.owns() && !self.others.waiting.is_empty() {
             self.look_at_owned();

@@ -57,7 +57,7 @@ pub(in crate::engine) struct ServiceTask {
 pub(in crate::engine) fn build(
     access: &Arc<StoreAccess>,
     lease: Arc<Lease>,
-    native: bool,
+    (native, ttl): (bool, Duration),
     sessions: Option<FindSessions>,
 ) -> (ServiceTask, Engine) {
     let (requests_in, requests) = mpsc::unbounded_channel();
@@ -102,7 +102,7 @@ pub(in crate::engine) fn build(
         deadlocks: Deadlocks::new(Arc::clone(&access.metrics)),
         suspects: HashSet::new(),
         lost: HashSet::new(),
-        keeping: Keeping::new(access.keep_names.clone()),
+        keeping: Keeping::new(access.keep_names.clone(), ttl),
         fenced: Arc::clone(&access.fenced),
         complained: false,
         refusals: Seldom::default(),
@@ -130,6 +130,7 @@ pub(in crate::engine) fn build(
         native: questions_in,
         direct: Arc::default(),
         peers: modes,
+        keep_names: access.keep_names.clone(),
     };
     let task = ServiceTask { service, requests, wake, finished, read, gone, rung, victims };
     (task, engine)
@@ -222,6 +223,7 @@ impl Service {
             EngineRequest::Release { locks, proxy, reply } => {
                 self.release_all(locks, proxy, Some(&Countdown::new(reply)));
             }
+            EngineRequest::WriteNow { reply } => self.write_now(&Countdown::new(reply)),
             EngineRequest::TakeDeferred => {}
             EngineRequest::WithoutRow { conn, events } => {
                 self.native.note_without_row(conn, events);

@@ -11,17 +11,29 @@ pub struct KeepNames {
     setting: Arc<dyn Fn() -> Duration + Send + Sync>,
     /// The server's lists show the sessions of a proxy that is gone. Its rows may not: they may be older than its locks.
     found: Arc<AtomicBool>,
+    /// Names are kept now: rows may be older than locks.
+    on: Arc<AtomicBool>,
 }
 
 impl KeepNames {
     /// Names are kept as long as `setting` says; not at all for zero.
     pub fn new(setting: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
-        Self { setting: Arc::new(setting), found: Arc::default() }
+        Self { setting: Arc::new(setting), found: Arc::default(), on: Arc::default() }
     }
 
     /// Whether the server's lists show the sessions of a proxy that is gone.
     pub fn set_found(&self, found: bool) {
         self.found.store(found, Ordering::Relaxed);
+    }
+
+    /// Whether rows may be older than locks.
+    pub fn is_on(&self) -> bool {
+        self.on.load(Ordering::Relaxed)
+    }
+
+    /// Names are kept from now on, or not.
+    pub(in crate::engine) fn set_on(&self, on: bool) {
+        self.on.store(on, Ordering::Relaxed);
     }
 
     /// For how long names are kept; `None`: none is.

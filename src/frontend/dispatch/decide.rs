@@ -10,7 +10,7 @@ use crate::frontend::link::from_client::{CommandAction, Dispatch};
 use crate::frontend::link::input::Dropped;
 use crate::frontend::link::pending::Recipient;
 use crate::frontend::locks::call_context::text_start;
-use crate::frontend::locks::commit_fence::fences;
+use crate::frontend::locks::commit_fence::{fences, reads_locks};
 use crate::frontend::locks::unsupported::{self, Decision, note_uncovered, runs_uncovered};
 use crate::frontend::locks::write_fence::fences_writes;
 use crate::frontend::observe::watch::Watch;
@@ -227,7 +227,8 @@ impl Dispatcher<'_> {
         } else {
             link.pooled().is_shared() && (names_connection(text) || Kill::read(text).is_some())
         };
-        let parks = found.call || names || asks || self.commits(link, text, query);
+        let reads = reads_locks(self.context, text);
+        let parks = found.call || names || asks || reads || self.commits(link, text, query);
         if parks { CommandAction::Park } else { CommandAction::Forward(None) }
     }
 
@@ -249,10 +250,10 @@ impl Dispatcher<'_> {
             return false;
         }
         let later = || link.guard().is_armed() && self.view.several() && may_commit_later(text);
-        let (config, dialect) = (&self.context.config, self.view.dialect(link.status().flags()));
+        let dialect = self.view.dialect(link.status().flags());
         let first = || commit_of(text, dialect).is_some();
         if !query {
-            return noted_of(config, text, dialect).is_some();
+            return noted_of(self.context, text, dialect).is_some();
         }
         may_need_a_fence(link) && first() || later() || self.writes(link, text, true)
     }
@@ -288,6 +289,7 @@ impl Dispatcher<'_> {
                 Noted::Kills(_) => true,
                 Noted::Commits(_) => may_need_a_fence(link),
                 Noted::Writes => may_write_alone(link),
+                Noted::Reads => true,
                 Noted::Asks(_) => false,
             };
             if parks && head.command == Command::STMT_EXECUTE && head.fits() {

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use super::kill::{Kill, run_prepared_kill};
-use crate::config::Config;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::call_context::CallContext;
-use crate::frontend::locks::commit_fence::{fence, fences};
+use crate::frontend::locks::commit_fence::{fence, fences, reads_locks, write_now};
 use crate::frontend::locks::write_fence::{fence_write, fences_writes};
 use crate::frontend::prepared::session_id::note_prepared;
+use crate::frontend::shared::context::Context;
 use crate::frontend::state::statements::Noted;
 use crate::protocol::command::Command;
 use crate::protocol::frame::HEADER;
@@ -32,7 +32,7 @@ pub(crate) async fn prepare_noted(
         // A text with lock calls, or with the connection's id, needs more than this.
         None
     } else {
-        noted_of(&cx.context.config, text, cx.dialect())
+        noted_of(cx.context, text, cx.dialect())
     };
     let Some(noted) = noted else { return Ok(false) };
     cx.count(Command::STMT_PREPARE);
@@ -46,12 +46,15 @@ pub(crate) async fn prepare_noted(
 }
 
 /// What is to be known of a prepared statement whose executions are fenced.
-pub(super) fn noted_of(config: &Config, text: &[u8], dialect: Dialect) -> Option<Noted> {
+pub(super) fn noted_of(context: &Context, text: &[u8], dialect: Dialect) -> Option<Noted> {
+    let (config, reads) = (&context.config, reads_locks(context, text));
+    let reads = || reads.then_some(Noted::Reads);
     if !fences(config) {
-        return None;
+        return reads();
     }
     let writes = fences_writes(config) && write_of(text, false) == Some(Write::Plain);
-    commit_of(text, dialect).map(Noted::Commits).or_else(|| writes.then_some(Noted::Writes))
+    let commits = commit_of(text, dialect).map(Noted::Commits);
+    commits.or_else(|| writes.then_some(Noted::Writes)).or_else(reads)
 }
 
 /// Carries out a prepared KILL, or fences the execution of another such statement and has the server run it. `false`: it
@@ -77,6 +80,10 @@ pub(crate) async fn execute_noted(
             if fence_write(cx, packet).await? {
                 return Ok(true);
             }
+            None
+        }
+        Some(Noted::Reads) => {
+            write_now(cx).await?;
             None
         }
         Some(Noted::Asks(_)) | None => return Ok(false),

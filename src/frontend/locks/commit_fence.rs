@@ -10,7 +10,9 @@ use crate::protocol::packet;
 use crate::protocol::response::Ending;
 use crate::protocol::status::Status;
 use crate::seldom::Turn;
+use crate::frontend::shared::context::Context;
 use crate::sql::classify::commits::{Commit, commit_of};
+use crate::sql::find::words::has_any;
 use crate::store::fence::{LOST, ROWS, fence_sql};
 use crate::types::{Flavour, ProxyId};
 
@@ -89,6 +91,7 @@ pub(super) async fn put_question(cx: &mut CallContext<'_>) -> Result<Option<Vec<
         count(cx, "denied");
         return Ok(None);
     }
+    write_now(cx).await?;
     match ask(cx, &schema, proxy, grants).await? {
         Fence::Own => {
             count(cx, "fenced");
@@ -134,6 +137,21 @@ pub(super) async fn put_question(cx: &mut CallContext<'_>) -> Result<Option<Vec<
             Err(CloseReason::Lost(None))
         }
     }
+}
+
+/// Has the rows of the session's locks written, where they may be older than the locks.
+pub(crate) async fn write_now(cx: &mut CallContext<'_>) -> Result<(), CloseReason> {
+    if cx.context.engine.writes_behind() {
+        cx.context.engine.write_now().await;
+    }
+    Ok(())
+}
+
+/// Whether a text may read the lock tables, whose rows may be older than the locks.
+pub(crate) fn reads_locks(context: &Context, text: &[u8]) -> bool {
+    let schema = context.config.store.as_ref().map(|store| store.schema.as_bytes());
+    context.engine.writes_behind()
+        && schema.is_some_and(|schema| has_any(text, &[schema, b"held_locks"]))
 }
 
 /// On MariaDB a COMMIT leaves the error of the question where SHOW WARNINGS finds it: another statement on a table

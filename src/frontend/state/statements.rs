@@ -133,6 +133,8 @@ pub(crate) enum Noted {
     Commits(Commit),
     /// The statement writes.
     Writes,
+    /// The statement may read the lock tables.
+    Reads,
 }
 
 impl Noted {
@@ -144,7 +146,7 @@ impl Noted {
                 size_of_val(columns.as_slice()) + names
             }
             Self::Kills(text) => text.len(),
-            Self::Commits(_) | Self::Writes => 0,
+            Self::Commits(_) | Self::Writes | Self::Reads => 0,
         };
         size_of::<Self>() + more
     }

@@ -68,6 +68,15 @@ pub fn mentions(text: &[u8]) -> bool {
     mention(text).is_some()
 }
 
+/// Whether a text has one of these words in it, whatever their case.
+pub fn has_any(text: &[u8], words: &[&[u8]]) -> bool {
+    words.iter().any(|word| {
+        let Some(&first) = word.first() else { return false };
+        memchr::memchr2_iter(first.to_ascii_lowercase(), first.to_ascii_uppercase(), text)
+            .any(|at| text[at..].get(..word.len()).is_some_and(|w| w.eq_ignore_ascii_case(word)))
+    })
+}
+
 /// Whether a text names the setting that ends a transaction when it is switched on.
 pub fn names_autocommit(text: &[u8]) -> bool {
     memchr::memmem::find(&text.to_ascii_lowercase(), b"autocommit").is_some()
