@@ -138,12 +138,11 @@ impl Engine {
         self.keep_names.is_on()
     }
 
-    /// Has the rows say who holds the locks here, and waits for that, but not for ever: a store that is away must not
-    /// hold up who wants to look.
+    /// Has the rows say who holds the locks here, and waits for that.
     pub async fn write_now(&self) {
         let (reply, done) = oneshot::channel();
         self.send(EngineRequest::WriteNow { reply });
-        let _ = timeout(PATIENCE, done).await;
+        let _ = done.await;
     }
 
     /// Releases native locks some milliseconds later. If a native claim of one of them comes before that, the

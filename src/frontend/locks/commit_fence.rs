@@ -1,9 +1,14 @@
 //! A COMMIT of a session that holds locks: the server is asked first whether their rows are still the session's.
 
+use std::time::Duration;
+
+use tokio::time::timeout;
+
 use super::attend::attend;
 use super::call_context::CallContext;
 use crate::config::{Config, FencedCommit};
 use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::link::errand::{Errand, ErrandKind};
 use crate::frontend::link::question::Whose;
 use crate::lock::name::Key;
 use crate::protocol::packet;
@@ -139,12 +144,25 @@ pub(super) async fn put_question(cx: &mut CallContext<'_>) -> Result<Option<Vec<
     }
 }
 
-/// Has the rows of the session's locks written, where they may be older than the locks.
+/// Who only looks waits no longer for rows that cannot be written.
+const LOOKS: Duration = Duration::from_secs(2);
+
+/// Has the rows of locks written, where they may be older than the locks. A session that holds locks finds its own.
 pub(crate) async fn write_now(cx: &mut CallContext<'_>) -> Result<(), CloseReason> {
-    if cx.context.engine.writes_behind() {
-        cx.context.engine.write_now().await;
+    let engine = &cx.context.engine;
+    if !engine.writes_behind() {
+        return Ok(());
     }
-    Ok(())
+    let looks = cx.locks.ledger().held().is_empty();
+    let written = async {
+        if looks {
+            let _ = timeout(LOOKS, engine.write_now()).await;
+        } else {
+            engine.write_now().await;
+        }
+        Ok(())
+    };
+    attend(cx.locks, cx.context, Errand::new(ErrandKind::Fence, written)).await
 }
 
 /// Whether a text may read the lock tables, whose rows may be older than the locks.
