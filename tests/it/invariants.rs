@@ -10,7 +10,9 @@ use lockstead::store::batch::BatchResult;
 use lockstead::store::connection::StoreConnection;
 use lockstead::store::epoch::Opening;
 use lockstead::store::rows::{LockRow, ProxyRow, ProxyState};
-use lockstead::store::statement::{BatchWriter, GrantAttempt, LockChange, Others, Precedence};
+use lockstead::store::statement::{
+    BatchWriter, GrantAttempt, LockChange, Others, Precedence, Release, WINDOW,
+};
 use lockstead::store::waits::WaitRow;
 use lockstead::types::{ConnectionId, Flavour, ProxyId};
 use tokio::runtime::Runtime;
@@ -95,6 +97,8 @@ impl Store {
             server_start: 0,
             conns: vec![],
             native: false,
+            tables: 3,
+            keeps: 0,
         };
         let schema = self.url.schema.clone();
         self.runtime.block_on(self.conn.register(&row, epoch)).expect("register");
@@ -346,13 +350,13 @@ fn nobody_waits_for_a_proxy_that_is_not_live(server: &Server) {
 }
 
 pub(crate) fn release(name: &str, token: u64) -> LockChange {
-    LockChange { key: key(name), release: Some(token), acquire: None, withdraw: false }
+    LockChange { key: key(name), release: Some(Release::of(token)), acquire: None, withdraw: false }
 }
 
 fn hand_over(name: &str, token: u64, id: u64) -> LockChange {
     let mut change = acquire(name, id, token + 1);
     change.acquire.as_mut().expect("a grant").turn = Precedence::Take;
-    LockChange { release: Some(token), ..change }
+    LockChange { release: Some(Release::of(token)), ..change }
 }
 
 fn i2_a_lock_leaves_its_holder_only_by_its_token(server: &Server) {
@@ -465,7 +469,7 @@ fn i4_states_only_grow(server: &Server) {
     assert!(!store.revoke(1));
     assert_eq!(store.state(1), "3");
     let epoch = store.sql("SELECT epoch FROM {}.meta")[0].parse().expect("an epoch");
-    let renewal = store.conn.renew(ProxyId(1), epoch, &[1], 2, &[]);
+    let renewal = store.conn.renew(ProxyId(1), epoch, &[1], 2, &[], 0);
     assert!(!store.runtime.block_on(renewal).expect("renew").renewed);
     assert_eq!(store.sql("SELECT CONCAT(state,' ',rvn) FROM {}.proxies"), ["3 1"]);
 }
@@ -473,7 +477,7 @@ fn i4_states_only_grow(server: &Server) {
 fn i5_a_renewal_between_look_and_revoke_saves_the_proxy(server: &Server) {
     let mut store = Store::new(server);
     let one = store.join(1);
-    let renewal = store.conn.renew(ProxyId(1), one.epoch, &[1], 2, &[]);
+    let renewal = store.conn.renew(ProxyId(1), one.epoch, &[1], 2, &[], 0);
     assert!(store.runtime.block_on(renewal).expect("renew").renewed);
     assert!(!store.revoke(1), "the version seen was 1");
     assert_eq!(store.state(1), "1");
@@ -561,7 +565,7 @@ fn i13_a_renewal_counts_for_its_own_epoch_and_version(server: &Server) {
     let mut store = Store::new(server);
     let BatchWriter { epoch, .. } = store.join(1);
     let mut renew = |epoch, old: &[u64], new| {
-        let renewal = store.conn.renew(ProxyId(1), epoch, old, new, &[7]);
+        let renewal = store.conn.renew(ProxyId(1), epoch, old, new, &[7], 0);
         store.runtime.block_on(renewal).expect("renew").renewed
     };
     assert!(!renew(epoch + 1, &[1], 2), "another epoch");
@@ -585,11 +589,13 @@ fn i14_nobody_renews_or_registers_in_another_epoch_or_on_another_server(server: 
         server_start: 0,
         conns: vec![],
         native: false,
+        tables: 3,
+        keeps: 0,
     };
     for (id, there) in [(2, "epoch=epoch+1"), (3, "epoch=epoch-2"), (4, "epoch=epoch+1, ident='x'")]
     {
         store.sql(&format!("UPDATE {{}}.meta SET {there}"));
-        let renewal = store.conn.renew(ProxyId(1), epoch, &[1], 2, &[]);
+        let renewal = store.conn.renew(ProxyId(1), epoch, &[1], 2, &[], 0);
         assert!(!store.runtime.block_on(renewal).expect("renew").renewed, "{there}");
         let row = row(id);
         let registered = store.conn.register(&row, epoch);
@@ -687,7 +693,7 @@ fn a_batch_of_any_size_reports_the_outcome_for_each_key(server: &Server) {
                 .enumerate()
                 .map(|(n, row)| LockChange {
                     key: key(std::str::from_utf8(&row.key[1..]).expect("ascii")),
-                    release: Some(row.token),
+                    release: Some(Release::of(row.token)),
                     acquire: (n % 2 == 1)
                         .then(|| acquire("x", 100_000 + id + n as u64, FLOOR + id).acquire)
                         .flatten(),
@@ -701,7 +707,7 @@ fn a_batch_of_any_size_reports_the_outcome_for_each_key(server: &Server) {
                 for change in &mut changes {
                     let row = rows.iter().find(|r| r.key == change.key.as_bytes()).expect("a row");
                     assert_eq!(row.holder, 1);
-                    (change.release, change.acquire) = (Some(row.token), None);
+                    (change.release, change.acquire) = (Some(Release::of(row.token)), None);
                 }
                 if !changes.is_empty() {
                     store.run(&one, &changes, &[]);

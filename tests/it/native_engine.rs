@@ -13,6 +13,7 @@ use lockstead::engine::io::link::StoreAccess;
 use lockstead::engine::setup::Setup;
 use lockstead::engine::shared::current_backend::CurrentBackend;
 use lockstead::engine::shared::history::History;
+use lockstead::engine::shared::keep_names::KeepNames;
 use lockstead::engine::start::{Threads, start};
 use lockstead::lock::name::{Key, Name, plain};
 use lockstead::metrics::Metrics;
@@ -118,6 +119,8 @@ impl Tables {
             stuck: Arc::default(),
             history: History::in_memory(100),
             shares: false,
+            keep_names: KeepNames::new(|| Duration::ZERO),
+            fenced: Arc::default(),
         });
         let sessions: HashMap<BackendId, EventSender> =
             clients.iter().map(|client| (client.conn(), client.events.clone())).collect();

@@ -1,5 +1,7 @@
 //! Which sessions may have the same connection.
 
+use std::time::Duration;
+
 use crate::net::certificates::LegTls;
 use crate::protocol::capabilities::Capabilities;
 use crate::protocol::user_name::UserName;
@@ -13,6 +15,9 @@ pub struct PoolKey {
     pub capabilities: Capabilities,
     /// How the connection is encrypted.
     pub tls: LegTls,
+    /// When accounts or their privileges had changed last at the login, on the boot clock. A connection that is older has
+    /// other privileges.
+    pub since: Duration,
 }
 
 /// What the proxy makes equal on each connection, or keeps from the server.
@@ -28,18 +33,20 @@ const MADE_EQUAL: Capabilities = Capabilities(
 
 impl PoolKey {
     /// The key of a session of this account that speaks `capabilities`.
-    pub fn new(user: UserName, capabilities: Capabilities, tls: LegTls) -> Self {
-        Self { user, capabilities: capabilities.without(MADE_EQUAL), tls }
+    pub fn new(user: UserName, capabilities: Capabilities, tls: LegTls, since: Duration) -> Self {
+        Self { user, capabilities: capabilities.without(MADE_EQUAL), tls, since }
     }
 
-    /// The key of the same session as another account.
+    /// The key of the same session as another account, or at another login.
     #[must_use]
-    pub fn of_user(&self, user: UserName) -> Self {
-        Self { user, ..self.clone() }
+    pub fn of_user(&self, user: UserName, since: Duration) -> Self {
+        Self { user, since, ..self.clone() }
     }
 
-    /// Whether sessions with these keys may have the same connection.
-    pub fn suits(&self, other: &Self) -> bool {
-        self.user.certain().is_some() && self == other
+    /// Whether a session with this key may have a connection of the other key that was opened then.
+    pub fn suits(&self, other: &Self, opened: Duration) -> bool {
+        let Self { user, capabilities, tls, since } = self;
+        let same = *user == other.user && *capabilities == other.capabilities && *tls == other.tls;
+        user.certain().is_some() && same && opened > *since
     }
 }

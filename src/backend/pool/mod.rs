@@ -267,11 +267,17 @@ impl Pool {
     pub fn accounts_changed(&self) {
         let mut state = self.0.state.lock();
         state.accounts_changed = true;
+        state.changed_at = clock::now();
         let retired = state.retire(clock::now());
         self.0.show(&state);
         drop(state);
         tracing::debug!(closed = retired.len(), "accounts have changed");
         drop(retired);
+    }
+
+    /// When accounts changed last, on the boot clock.
+    pub fn accounts_as_of(&self) -> Duration {
+        self.0.state.lock().changed_at
     }
 
     /// Closes free connections that do not lead to the writer.

@@ -55,6 +55,8 @@ pub(super) struct PoolState {
     pub(super) retired_before: Duration,
     /// Accounts have changed since then.
     pub(super) accounts_changed: bool,
+    /// When they changed last. A session that logs in later gets no connection from before.
+    pub(super) changed_at: Duration,
 }
 
 impl PoolState {
@@ -68,6 +70,7 @@ impl PoolState {
             next: 0,
             retired_before: Duration::ZERO,
             accounts_changed: false,
+            changed_at: Duration::ZERO,
         }
     }
 
@@ -135,6 +138,6 @@ pub(super) fn is_alone(backend: &DetachedBackend) -> bool {
 pub(super) fn suits(backend: &DetachedBackend, key: &PoolKey, wish: Wish) -> bool {
     !wish.fresh
         && !backend.is_left()
-        && key.suits(backend.key())
+        && key.suits(backend.key(), backend.opened())
         && (!wish.schemaless || backend.is_schemaless())
 }

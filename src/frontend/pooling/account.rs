@@ -43,7 +43,8 @@ impl PooledSession {
     /// The session has started again as this account, on the connection that it has.
     pub(crate) fn change_user(&mut self, account: ChangedAccount) {
         let ChangedAccount { user, collation, schema } = account;
-        self.account.change(user, collation);
+        let since = self.place.pool().accounts_as_of();
+        self.account.change(user, collation, since);
         self.state = SessionState::at_login(schema, self.state.several);
         // A server may have kept something of the other account, which a login does not bring again.
         let doubts = Doubts::at_login(self.flavour).of_client(self.account.key().capabilities);

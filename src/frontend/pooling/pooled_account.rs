@@ -1,6 +1,7 @@
 //! The account of a session that shares its connections: what others are opened with.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -59,13 +60,12 @@ impl PooledAccount {
     }
 
     /// The session has started again as this account, on the connection that it has.
-    pub(super) fn change(&mut self, user: UserName, collation: Option<u8>) {
+    pub(super) fn change(&mut self, user: UserName, collation: Option<u8>, since: Duration) {
         // Whether an uncertain one is the same, only the server knows.
-        if self.key.user != user || user.certain().is_none() {
-            self.foreign = true;
-            let of_user = Arc::new(self.key.of_user(user));
-            self.key = mutants::or(Mutant::LendAcrossAccounts, of_user, Arc::clone(&self.key));
-        }
+        let other = self.key.user != user || user.certain().is_none();
+        self.foreign |= other;
+        let of_user = Arc::new(self.key.of_user(user, since));
+        self.key = mutants::or(Mutant::LendAcrossAccounts, of_user, Arc::clone(&self.key));
         self.collation = collation.unwrap_or(self.collation);
         (self.login_names, self.borrows_role) = (None, false);
     }

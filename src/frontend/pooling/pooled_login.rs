@@ -102,7 +102,7 @@ fn session_of(account: LoginAccount, shared: &Shared, at: LoginAt<'_>) -> Pooled
     let several = capabilities.has(Capabilities::MULTI_STATEMENTS);
     PooledSession::new(PooledSessionOf {
         pool: pool.clone(),
-        key: Arc::new(PoolKey::new(user, capabilities, tls)),
+        key: Arc::new(PoolKey::new(user, capabilities, tls, pool.accounts_as_of())),
         flavour,
         dialect: Dialect::by_default(flavour, version),
         collation,
