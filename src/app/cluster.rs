@@ -339,9 +339,8 @@ async fn granting(
     }
     let metrics = Arc::new(Metrics::new(name)?.naming(&config.metrics_locks)?);
     let (durable, kept) = (config.mode == Mode::Durable, in_force.clone());
-    let keep_names = KeepNames::new(move || {
-        if durable { kept.config().keep_names } else { Duration::ZERO }
-    });
+    let keep_names =
+        KeepNames::new(move || if durable { kept.config().keep_names } else { Duration::ZERO });
     keep_names.set_found(readiness.finds_all_tagged);
     let access = Arc::new(StoreAccess {
         url: store.clone(),

@@ -58,8 +58,12 @@ impl StoreConnection {
             return Ok(BatchResult { missed, ..BatchResult::done(vec![row]) });
         }
         if let [
-            change
-            @ LockChange { key, release: Some(release), acquire: Some(grant), withdraw: false },
+            change @ LockChange {
+                key,
+                release: Some(release),
+                acquire: Some(grant),
+                withdraw: false,
+            },
         ] = changes
             && grant.turn == Precedence::Take
             && grant.token > release.last

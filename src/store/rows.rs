@@ -85,7 +85,8 @@ pub struct ProxyRow {
 }
 
 /// The columns of a row of `proxies`, in the order in which they are read.
-pub(super) const PROXY_ROW: &str = "id,state,rvn,ttl_ms,addr,server_start,conns,mode,epoch,tables,keeps";
+pub(super) const PROXY_ROW: &str =
+    "id,state,rvn,ttl_ms,addr,server_start,conns,mode,epoch,tables,keeps";
 
 pub(super) fn to_proxy(row: &mysql_async::Row) -> ProxyRow {
     let state = match column::<u8>(row, 1) {

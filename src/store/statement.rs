@@ -8,7 +8,9 @@ use std::fmt::Write as _;
 
 use mysql_async::Value;
 
-pub use super::changes::{BatchWriter, GrantAttempt, LockChange, Others, Precedence, Release, WINDOW};
+pub use super::changes::{
+    BatchWriter, GrantAttempt, LockChange, Others, Precedence, Release, WINDOW,
+};
 
 use super::change_rows::{ASK, AT_ONCE, COLUMNS, PASS, name, owner, padded, table, values};
 use super::identity::ident_expression;
@@ -286,7 +288,14 @@ mod tests {
         };
         let changes: Vec<_> = (0..=u8::MAX).map(change).collect();
         let all = vec![ProxyId(u64::MAX); 200];
-        let others = Others { clean: all.clone(), waiting: all, keeping: vec![], by_rows: true, native: true, know_windows: true };
+        let others = Others {
+            clean: all.clone(),
+            waiting: all,
+            keeping: vec![],
+            by_rows: true,
+            native: true,
+            know_windows: true,
+        };
         let (schema, proxy) = ("s".repeat(64), ProxyId(u64::MAX));
         let writer = BatchWriter { schema, proxy, epoch: u64::MAX, base: u64::MAX, run: i64::MAX };
         for flavour in [Flavour::MySql, Flavour::MariaDb] {

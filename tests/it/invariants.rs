@@ -32,6 +32,9 @@ on_both! {
     i9_tokens_grow_whatever_is_proposed
     i9_a_batch_on_a_base_that_has_moved_on_does_nothing
     i9_a_collected_row_comes_back_above_its_last_token
+    i9_whoever_takes_the_row_of_an_owner_that_is_gone_begins_above_its_window
+    i9_a_row_that_is_given_away_keeps_the_last_token_that_was_handed_out
+    a_question_to_an_owner_takes_nothing
     i13_a_renewal_counts_for_its_own_epoch_and_version
     i14_nothing_is_written_in_another_epoch_or_on_another_server
     a_free_row_is_left_to_the_proxy_that_waits_longest
@@ -559,6 +562,56 @@ fn i9_a_collected_row_comes_back_above_its_last_token(server: &Server) {
     assert_eq!(collect(FLOOR + 1), 19, "free ones, but not one with a greater token");
     assert_eq!(collect(FLOOR + 1), 0);
     assert_eq!(store.sql("SELECT COUNT(*) FROM {}.locks WHERE holder<>0"), ["10"]);
+}
+
+fn i9_whoever_takes_the_row_of_an_owner_that_is_gone_begins_above_its_window(server: &Server) {
+    let mut store = Store::new(server);
+    let (one, two) = (store.join(1), store.join(2));
+    let tokens = ["k", "l", "m"].map(|name| store.take(&one, name, 10).token);
+    // Alone, and beside another key.
+    let taken = store.run(&two, &[acquire("k", 20, FLOOR)], &[ProxyId(1)]).rows[0].clone();
+    assert_eq!((taken.holder, taken.token), (2, tokens[0] + WINDOW + 1));
+    let rows = store.run(&two, &[acquire("j", 21, FLOOR), acquire("l", 22, FLOOR)], &[ProxyId(1)]);
+    let taken = rows.rows.iter().find(|row| row.key == b"Ll").expect("the row");
+    assert_eq!((taken.holder, taken.token), (2, tokens[1] + WINDOW + 1));
+    assert!(store.revoke(1));
+    store.declare_clean(1);
+    let swept = store.conn.sweep_clean();
+    store.runtime.block_on(swept).expect("sweep");
+    assert_eq!(store.holder("m"), "0");
+    assert!(store.take(&two, "m", 23).token > tokens[2] + WINDOW);
+}
+
+fn i9_a_row_that_is_given_away_keeps_the_last_token_that_was_handed_out(server: &Server) {
+    let mut store = Store::new(server);
+    let one = store.join(1);
+    for beside in [false, true] {
+        let token = store.take(&one, "k", 10).token;
+        let given = Release { token, last: token + 50 };
+        let change = LockChange { release: Some(given), ..release("k", token) };
+        let other = Release { token: token + 1, last: token + 60 };
+        // Bound to the token that the row has.
+        store.run_one(&one, LockChange { release: Some(other), ..change.clone() });
+        assert_eq!(store.holder("k"), "1");
+        let before = if beside { vec![acquire("j", 11, FLOOR)] } else { Vec::new() };
+        store.run(&one, &[before, vec![change]].concat(), &[]);
+        assert_eq!(store.holder("k"), "0");
+        let at_store = store.sql("SELECT tok FROM {}.locks WHERE k='Lk'").concat();
+        assert_eq!(at_store, (token + 50).to_string());
+    }
+    assert!(store.take(&one, "k", 12).token > FLOOR + 50);
+}
+
+fn a_question_to_an_owner_takes_nothing(server: &Server) {
+    let mut store = Store::new(server);
+    let (one, two) = (store.join(1), store.join(2));
+    let token = store.take(&one, "k", 10).token;
+    let ask = |id| acquire_as(Precedence::Ask, "k", id);
+    let row = store.run_one(&two, ask(20)).rows[0].clone();
+    assert_eq!((row.holder, row.token, row.want), (1, token, 2));
+    store.run_one(&one, release("k", token));
+    let row = store.run_one(&two, ask(21)).rows[0].clone();
+    assert_eq!((row.holder, row.grant), (0, 10));
 }
 
 fn i13_a_renewal_counts_for_its_own_epoch_and_version(server: &Server) {

@@ -47,6 +47,7 @@ mod native_engine;
 mod observe;
 mod own_functions;
 mod own_server;
+mod owned_names;
 mod pipelining;
 mod pooling;
 mod probes;

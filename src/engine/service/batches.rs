@@ -6,8 +6,8 @@ use super::Service;
 use super::owned::{Due, Owned};
 use crate::engine::io::pipe::Batch;
 use crate::engine::service::keys::{KeyState, Remote, Waiter};
-use crate::mutants::{self, Mutant};
 use crate::lock::name::Key;
+use crate::mutants::{self, Mutant};
 use crate::store::statement::{BatchWriter, GrantAttempt, LockChange, Precedence, Release};
 use crate::types::ConnectionId;
 
@@ -120,7 +120,12 @@ impl Service {
         let (key, withdraw) = (key.clone(), false);
         if due == Due::GiveBack && unused {
             state.in_flight = true;
-            return Some(LockChange { key, release: Some(owned.release()), acquire: None, withdraw });
+            return Some(LockChange {
+                key,
+                release: Some(owned.release()),
+                acquire: None,
+                withdraw,
+            });
         }
         let release = Some(Release::of(owned.row()));
         let held = state.held.as_ref();

@@ -47,7 +47,8 @@ impl Service {
             // The session that asked for the release may live on; the takeover of the row would end it.
             let owned = state.owned.take();
             let released = state.release.take().is_some();
-            let release = owned.filter(|_| released && !state.in_flight).map(|owned| owned.release());
+            let release =
+                owned.filter(|_| released && !state.in_flight).map(|owned| owned.release());
             unwanted.extend(release.map(|release| (key.clone(), release)));
             // The key's place in a row went with the incarnation.
             state.remote = state.remote.take().map(|_| Remote::default());

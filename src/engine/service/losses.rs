@@ -1,8 +1,8 @@
 //! Held locks whose rows were deleted or changed: other sessions may have them by now.
 
 use super::Service;
-use crate::engine::messages::{HeldNow, NativeHold, SessionEvent};
 use super::owned::Owned;
+use crate::engine::messages::{HeldNow, NativeHold, SessionEvent};
 use crate::engine::service::keys::{KeyState, LocalHold};
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
@@ -43,10 +43,8 @@ impl Service {
             return;
         }
         let same = |(key, row): &(Key, u64)| self.keys.get(key).and_then(at_rest) == Some(*row);
-        let (held, idle): (Vec<_>, Vec<_>) = locks
-            .into_iter()
-            .filter(same)
-            .partition(|(key, _)| self.keys.held(key).is_some());
+        let (held, idle): (Vec<_>, Vec<_>) =
+            locks.into_iter().filter(same).partition(|(key, _)| self.keys.held(key).is_some());
         // Nobody here has the lock: the next grant is a write.
         for (key, _) in &idle {
             if let Some(state) = self.keys.get_mut(key) {

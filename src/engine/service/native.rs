@@ -288,7 +288,10 @@ mod tests {
             stage.release_later(second);
             stage.service.keys.hurry();
             let release = stage.send().expect("a release");
-            assert_eq!((release.release, release.acquire.is_some()), (Some(Release::of(second)), false));
+            assert_eq!(
+                (release.release, release.acquire.is_some()),
+                (Some(Release::of(second)), false)
+            );
             stage.answer(release, None);
             assert_eq!((stage.held(), stage.service.metrics.held.get()), (None, 0));
         });
@@ -451,7 +454,10 @@ mod tests {
             }
             let mut waits = stage.claim(51);
             let release = stage.send().expect("a release");
-            assert_eq!((release.release, release.acquire.is_some()), (Some(Release::of(token)), false));
+            assert_eq!(
+                (release.release, release.acquire.is_some()),
+                (Some(Release::of(token)), false)
+            );
             stage.answer(release, Some(51));
             assert!(stage.send().is_none() && waits.try_recv().is_err());
         });

@@ -30,7 +30,8 @@ impl Service {
             if self.grant_in_memory(&key) {
                 return;
             }
-            let Some(back) = self.keys.get_mut(&key).and_then(|state| state.queue.pop_back()) else {
+            let Some(back) = self.keys.get_mut(&key).and_then(|state| state.queue.pop_back())
+            else {
                 return;
             };
             waiter = back;

@@ -32,7 +32,6 @@ impl Service {
         }
     }
 
-
     /// A lock may be free for this proxy.
     pub(super) fn hear_ring(&mut self, reason: WakeReason) {
         // If it waits for one lock alone, no look is needed to know which it is.

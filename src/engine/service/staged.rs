@@ -21,7 +21,8 @@ pub(super) fn on_engine_thread(test: impl Future<Output = ()>) {
 /// A service whose store is never reached: its batches are answered by the test.
 pub(super) fn service(lease: &Arc<Lease>) -> Service {
     let access = Arc::new(StoreAccess::unreachable());
-    let mut service = build(&access, Arc::clone(lease), (false, Duration::from_secs(30)), None).0.into_service();
+    let mut service =
+        build(&access, Arc::clone(lease), (false, Duration::from_secs(30)), None).0.into_service();
     let writer = BatchWriter {
         schema: "lockstead".to_owned(),
         proxy: ProxyId(7),

@@ -251,8 +251,14 @@ impl Service {
     fn due(&self, missing: usize) -> Option<Instant> {
         // When a batch under way is found to take long, a smaller one is sent.
         let patience = self.pipes.patience().filter(|_| missing > 1 || self.keys.ready() > 0);
-        let due =
-            [self.poll.due(), self.keys.retry_at(), self.keys.later(), self.doubts.due(), patience, self.keeping.due()];
+        let due = [
+            self.poll.due(),
+            self.keys.retry_at(),
+            self.keys.later(),
+            self.doubts.due(),
+            patience,
+            self.keeping.due(),
+        ];
         due.into_iter().flatten().min()
     }
 

@@ -10,8 +10,8 @@ use crate::engine::messages::LeaseEvent;
 use crate::mutants::{self, Mutant};
 use crate::store::connection::StoreError;
 use crate::store::meta::Meta;
-use crate::store::schema::VERSION;
 use crate::store::rows::{ProxyRow, ProxyState};
+use crate::store::schema::VERSION;
 use crate::store::statement::BatchWriter;
 use crate::types::ProxyId;
 
