@@ -351,6 +351,13 @@ ENGINE = [
             (f"sum({rate('yields_total')})", "left to others"),
         ], "ops", """Locks passed from proxy to proxy: those told that one is free, and those left though sessions here
               wait."""),
+        graph("Owned names", [
+            (f"sum {EACH} ({rate('granted_in_memory_total')})", WHO + " grants in memory"),
+            (f"sum {EACH} ({m('owned_names')})", WHO + " names"),
+            (f"sum {EACH} ({rate('names_given_back_total')})", WHO + " given back"),
+            (f"sum by (instance, cluster, way) ({rate('name_recalls_total')})", WHO + " asked: {{way}}"),
+        ], "short", """Names that a proxy keeps for its sessions (keep_names), grants that needed no write, and questions of other
+              proxies for such names."""),
     ]),
     ("Rows", 8, [
         graph("Rows deleted", [(f"sum {EACH} ({rate('rows_collected_total')})", WHO)], "ops",

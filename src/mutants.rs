@@ -14,7 +14,7 @@ pub enum Mutant {
     CounterVersion,
     /// The token is a counter of the process, not the row's next (I9).
     TokenByCounter,
-    /// Tokens of whoever takes the row of an owner that is gone begin above the row's, not above its window.
+    /// Tokens of a proxy that takes the row of an owner that is gone begin above the row's, not above its window (I9).
     WindowUsedAgain,
     /// Names that are kept pass on past the deadline (I7).
     KeptPastTheDeadline,

@@ -341,7 +341,6 @@ async fn granting(
     let (durable, kept) = (config.mode == Mode::Durable, in_force.clone());
     let keep_names =
         KeepNames::new(move || if durable { kept.config().keep_names } else { Duration::ZERO });
-    keep_names.set_found(readiness.finds_all_tagged);
     let access = Arc::new(StoreAccess {
         url: store.clone(),
         connect_timeout: config.connect_timeout,

@@ -31,8 +31,6 @@ pub struct Readiness {
     pub rights: Rights,
     /// Server connections can be found by what their proxy has tagged them with.
     pub finds_tagged: bool,
-    /// They are, each of them.
-    pub finds_all_tagged: bool,
     /// `VERSION()`.
     pub version: String,
     /// Whose the lock tables are.
@@ -166,7 +164,6 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
     tables.map_err(|e| locked(&e).unwrap_or_else(|| refuse(tables_advice(&e, &store.schema))))?;
     let rights = conn.rights().await.map_err(fail)?;
     let finds_tagged = conn.finds_tagged().await.map_err(fail)?;
-    let finds_all_tagged = conn.finds_all_tagged().await.map_err(fail)?;
     warnings.extend(unseen(&mut conn, config.pooling.of_cluster, rights).await.map_err(fail)?);
     let (ids, unchecked, unreachable) = match same_server::compare(config, store, &mut conn).await {
         Compared::Same(ids) => (ids, None, None),
@@ -182,7 +179,6 @@ pub async fn inspect(config: &Config) -> Result<Readiness, StartError> {
         connect_timeout,
         rights,
         finds_tagged,
-        finds_all_tagged,
         version: settings.version,
         meta,
         others,

@@ -26,14 +26,14 @@ pub const WINDOW: u64 = 1 << 16;
 
 /// A row of the writer's is to be free, or the next session's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Release {
+pub struct RowRelease {
     /// The token that the row has.
     pub token: u64,
     /// The last one that was handed out, which the row keeps.
     pub last: u64,
 }
 
-impl Release {
+impl RowRelease {
     /// Of a lock that has not passed on in memory.
     pub fn of(token: u64) -> Self {
         Self { token, last: token }
@@ -47,7 +47,7 @@ pub struct LockChange {
     /// The key.
     pub key: Key,
     /// The row to release first.
-    pub release: Option<Release>,
+    pub release: Option<RowRelease>,
     /// Grant to try then.
     pub acquire: Option<GrantAttempt>,
     /// Whether to leave the row's place for a waiting proxy.

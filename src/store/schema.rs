@@ -10,6 +10,9 @@ use crate::types::Flavour;
 /// Version of the tables; a proxy refuses a newer one, and an older one that it may not upgrade.
 pub const VERSION: u32 = 3;
 
+/// The view of the locks that are held.
+pub const VIEW: &str = "held_locks";
+
 /// A column that tables of an earlier version do not have: its table, its name, its definition.
 const ADDED: [(&str, &str, &str); 5] = [
     (

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use mysql_async::Value;
 
 pub use super::changes::{
-    BatchWriter, GrantAttempt, LockChange, Others, Precedence, Release, WINDOW,
+    BatchWriter, GrantAttempt, LockChange, Others, Precedence, RowRelease, WINDOW,
 };
 
 use super::change_rows::{ASK, AT_ONCE, COLUMNS, PASS, name, owner, padded, table, values};
@@ -49,7 +49,11 @@ impl ParameterizedSql {
 }
 
 /// A release alone.
-pub(super) fn release_sql(writer: &BatchWriter, key: &Key, release: Release) -> ParameterizedSql {
+pub(super) fn release_sql(
+    writer: &BatchWriter,
+    key: &Key,
+    release: RowRelease,
+) -> ParameterizedSql {
     let BatchWriter { schema, proxy: ProxyId(me), .. } = writer;
     let guard = format!("holder={me} AND tok=?");
     let guard = mutants::or(Mutant::ReleaseWithoutGuard, guard, "?<>0".to_owned());
@@ -58,7 +62,7 @@ pub(super) fn release_sql(writer: &BatchWriter, key: &Key, release: Release) -> 
         "UPDATE `{schema}`.locks SET holder=0,tok=?,want=IF(want IN (0,{me}),want,LAST_INSERT_ID(want)) \
          WHERE k=? AND {guard}"
     );
-    let Release { token, last } = release;
+    let RowRelease { token, last } = release;
     let values = vec![last.into(), key.as_bytes().into(), token.into()];
     ParameterizedSql { sql, values, changes: 1 }
 }
@@ -282,7 +286,7 @@ mod tests {
         let key = |n: u8| Key::from_row(&[&[b'L'][..], &[n; 254]].concat()).expect("a key");
         let change = |n: u8| LockChange {
             key: key(n),
-            release: Some(Release::of(u64::MAX)),
+            release: Some(RowRelease::of(u64::MAX)),
             acquire: Some(grant(u64::MAX)),
             withdraw: false,
         };

@@ -11,7 +11,7 @@ use lockstead::store::connection::StoreConnection;
 use lockstead::store::epoch::Opening;
 use lockstead::store::rows::{LockRow, ProxyRow, ProxyState};
 use lockstead::store::statement::{
-    BatchWriter, GrantAttempt, LockChange, Others, Precedence, Release, WINDOW,
+    BatchWriter, GrantAttempt, LockChange, Others, Precedence, RowRelease, WINDOW,
 };
 use lockstead::store::waits::WaitRow;
 use lockstead::types::{ConnectionId, Flavour, ProxyId};
@@ -353,13 +353,18 @@ fn nobody_waits_for_a_proxy_that_is_not_live(server: &Server) {
 }
 
 pub(crate) fn release(name: &str, token: u64) -> LockChange {
-    LockChange { key: key(name), release: Some(Release::of(token)), acquire: None, withdraw: false }
+    LockChange {
+        key: key(name),
+        release: Some(RowRelease::of(token)),
+        acquire: None,
+        withdraw: false,
+    }
 }
 
 fn hand_over(name: &str, token: u64, id: u64) -> LockChange {
     let mut change = acquire(name, id, token + 1);
     change.acquire.as_mut().expect("a grant").turn = Precedence::Take;
-    LockChange { release: Some(Release::of(token)), ..change }
+    LockChange { release: Some(RowRelease::of(token)), ..change }
 }
 
 fn i2_a_lock_leaves_its_holder_only_by_its_token(server: &Server) {
@@ -587,9 +592,9 @@ fn i9_a_row_that_is_given_away_keeps_the_last_token_that_was_handed_out(server: 
     let one = store.join(1);
     for beside in [false, true] {
         let token = store.take(&one, "k", 10).token;
-        let given = Release { token, last: token + 50 };
+        let given = RowRelease { token, last: token + 50 };
         let change = LockChange { release: Some(given), ..release("k", token) };
-        let other = Release { token: token + 1, last: token + 60 };
+        let other = RowRelease { token: token + 1, last: token + 60 };
         // Bound to the token that the row has.
         store.run_one(&one, LockChange { release: Some(other), ..change.clone() });
         assert_eq!(store.holder("k"), "1");
@@ -746,7 +751,7 @@ fn a_batch_of_any_size_reports_the_outcome_for_each_key(server: &Server) {
                 .enumerate()
                 .map(|(n, row)| LockChange {
                     key: key(std::str::from_utf8(&row.key[1..]).expect("ascii")),
-                    release: Some(Release::of(row.token)),
+                    release: Some(RowRelease::of(row.token)),
                     acquire: (n % 2 == 1)
                         .then(|| acquire("x", 100_000 + id + n as u64, FLOOR + id).acquire)
                         .flatten(),
@@ -760,7 +765,7 @@ fn a_batch_of_any_size_reports_the_outcome_for_each_key(server: &Server) {
                 for change in &mut changes {
                     let row = rows.iter().find(|r| r.key == change.key.as_bytes()).expect("a row");
                     assert_eq!(row.holder, 1);
-                    (change.release, change.acquire) = (Some(Release::of(row.token)), None);
+                    (change.release, change.acquire) = (Some(RowRelease::of(row.token)), None);
                 }
                 if !changes.is_empty() {
                     store.run(&one, &changes, &[]);

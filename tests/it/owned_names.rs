@@ -82,8 +82,8 @@ fn a_name_that_is_used_again_passes_without_a_write(server: &Server) {
     let a = Proxy::start(&own.server.url, &LONG);
     let (mut one, mut two) = (Session::at(a.port), Session::at(a.port));
     use_until_kept(&a, &mut one, "k");
-    // What was shown of the first holds is corrected.
-    std::thread::sleep(Duration::from_millis(300));
+    let conn = format!("SELECT conn FROM {}.locks WHERE k='Lk'", a.schema);
+    eventually("the row shows nobody", || (own.server.root().column(&conn) == ["0"]).then_some(()));
     let (granted, written) = (in_memory(&a), writes(&a));
     for _ in 0..50 {
         one.lock("k");
@@ -152,7 +152,7 @@ fn another_proxy_hears_who_has_a_lock_that_no_row_shows_yet(server: &Server) {
                 assert_eq!(used, Some(one.id().to_string()));
             }
         }
-        // What was released is free for who is told so.
+        // A lock that was released is free for a client that is told so.
         one.unlock(&name);
         assert_eq!(tries(&mut two, &name).as_deref(), Some("1"));
         two.unlock(&name);
@@ -196,7 +196,7 @@ fn a_name_is_given_back_when_its_time_is_over(server: &Server) {
         (own.server.root().column(&holder) == ["0"]).then_some(())
     });
     assert!(a.metric("lockstead_owned_names") < 0.5);
-    // It is used as before.
+    // The name is used as before.
     one.lock("k");
     assert!(token(&mut one, &a.schema, "k") > 0);
 }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::Service;
-use super::owned::{Due, Owned};
+use super::ownership::{Due, Owned};
 use crate::engine::io::pipe::Batch;
 use crate::engine::service::keys::{KeyState, Remote, Waiter};
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
-use crate::store::statement::{BatchWriter, GrantAttempt, LockChange, Precedence, Release};
+use crate::store::statement::{BatchWriter, GrantAttempt, LockChange, Precedence, RowRelease};
 use crate::types::ConnectionId;
 
 /// Keys in a batch at most.
@@ -127,10 +127,11 @@ impl Service {
                 withdraw,
             });
         }
-        let release = Some(Release::of(owned.row()));
+        let release = Some(RowRelease::of(owned.row()));
         let held = state.held.as_ref();
-        if !owned.is_behind(held) {
-            owned.tell(held);
+        let shows = held.map_or(0, |held| held.token);
+        if !owned.is_behind(shows) {
+            owned.tell(shows);
             return None;
         }
         let (token, conn) = match held {
@@ -273,7 +274,8 @@ mod tests {
                 let next = service.gather(&writer);
                 let handed: Vec<_> =
                     next.iter().map(|c| (c.release, c.acquire.is_some())).collect();
-                let expected = if in_time { vec![] } else { vec![(Some(Release::of(101)), true)] };
+                let expected =
+                    if in_time { vec![] } else { vec![(Some(RowRelease::of(101)), true)] };
                 assert_eq!(handed, expected);
             }
         });
@@ -325,7 +327,7 @@ mod tests {
             service.finish(FinishedBatch { pipe: 0, batch, result });
             assert!(outcome.try_recv().is_err(), "waits on");
             let stray = service.pipes.next_stray().expect("a release");
-            assert_eq!(stray.changes[0].release, Some(Release::of(token)));
+            assert_eq!(stray.changes[0].release, Some(RowRelease::of(token)));
             assert_eq!(stray.writer.proxy, ProxyId(7));
         });
     }

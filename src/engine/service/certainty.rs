@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use super::Service;
 use super::doubts::{Doubt, PendingAnswer};
 use super::keys::KeyState;
-use super::looks::Stage;
+use super::looks::LookStage;
 use crate::engine::messages::{Acquired, Look};
 use crate::lock::name::Key;
 use crate::types::ConnectionId;
@@ -21,7 +21,7 @@ impl Service {
         if !self.native.is_on && self.holder_here(&key).is_some() {
             self.doubts.enter(&key, PendingAnswer::Look(reply), self.keys.get(&key));
         } else {
-            self.looks.ask_for(key, reply, Stage::First);
+            self.looks.ask_for(key, reply, LookStage::First);
         }
     }
 
@@ -72,11 +72,13 @@ impl Service {
                     Some(conn) => {
                         let _ = reply.send(Look::Used(conn));
                     }
-                    None => self.looks.ask_for(key, reply, Stage::First),
+                    None => self.looks.ask_for(key, reply, LookStage::First),
                 },
-                PendingAnswer::SecondLook(reply) => self.looks.ask_for(key, reply, Stage::Again),
+                PendingAnswer::SecondLook(reply) => {
+                    self.looks.ask_for(key, reply, LookStage::Again);
+                }
                 PendingAnswer::Owner(reply, asked) => {
-                    self.looks.ask_for(key, reply, Stage::Asked(asked));
+                    self.looks.ask_for(key, reply, LookStage::Asked(asked));
                 }
             }
         }
@@ -96,7 +98,7 @@ mod tests {
     use crate::clock;
     use crate::engine::messages::{Claim, SessionEvent};
     use crate::engine::service::keys::LocalHold;
-    use crate::engine::service::owned::Owned;
+    use crate::engine::service::ownership::Owned;
     use crate::engine::shared::current_backend::CurrentBackend;
     use crate::engine::shared::lease::Lease;
     use crate::lock::name::plain;

@@ -5,7 +5,8 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::keys::{Asked, KeyState};
+use super::asked::OwnerAsked;
+use super::keys::KeyState;
 use crate::engine::messages::{Look, SessionEvent};
 use crate::lock::name::Key;
 
@@ -25,7 +26,7 @@ pub(super) enum PendingAnswer {
     /// A question about a key that another proxy holds, before the second look.
     SecondLook(oneshot::Sender<Look>),
     /// A question about a key whose owner was asked.
-    Owner(oneshot::Sender<Look>, Asked),
+    Owner(oneshot::Sender<Look>, OwnerAsked),
 }
 
 /// A wait for certainty.
@@ -78,7 +79,12 @@ impl HolderDoubts {
     }
 
     /// Lets a session wait for the owner of a name.
-    pub(super) fn enter_asked(&mut self, key: &Key, reply: oneshot::Sender<Look>, asked: Asked) {
+    pub(super) fn enter_asked(
+        &mut self,
+        key: &Key,
+        reply: oneshot::Sender<Look>,
+        asked: OwnerAsked,
+    ) {
         let (answer, until) = (PendingAnswer::Owner(reply, asked), Instant::now() + SECOND_LOOK);
         self.list.push(Doubt { key: key.clone(), answer, until, question: None });
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Service;
 use crate::lock::name::Key;
-use crate::store::statement::Release;
+use crate::store::statement::RowRelease;
 use crate::types::ProxyId;
 
 impl Service {
@@ -29,7 +29,7 @@ impl Service {
         for (key, token) in ghosts {
             tracing::warn!(token, "a lock row without a session was freed");
             self.metrics.ghosts.inc();
-            self.pipes.give_back(Arc::clone(&writer), key, Release::of(token));
+            self.pipes.give_back(Arc::clone(&writer), key, RowRelease::of(token));
         }
     }
 }

@@ -2,16 +2,16 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::owned::Owned;
+use super::asked::OwnerAsked;
+use super::countdown::Countdown;
+use super::ownership::Owned;
 use crate::engine::messages::{Acquired, Claim, EventSender};
 use crate::engine::shared::current_backend::CurrentBackend;
 use crate::engine::shared::wait_graph::Edge;
-use crate::store::rows::LockRow;
 use crate::types::ConnectionId;
 
 /// A session that wants the key.
@@ -90,32 +90,6 @@ impl LocalHold {
     }
 }
 
-/// Tells a caller when the last of several releases is done: when the last clone is dropped.
-#[derive(Debug, Clone)]
-pub(super) struct Countdown(Arc<Done>);
-
-impl Countdown {
-    pub(super) fn new(reply: oneshot::Sender<()>) -> Self {
-        Self(Arc::new(Done(Some(reply))))
-    }
-
-    /// Whether the caller still waits.
-    fn is_awaited(&self) -> bool {
-        self.0.0.as_ref().is_some_and(|reply| !reply.is_closed())
-    }
-}
-
-#[derive(Debug)]
-struct Done(Option<oneshot::Sender<()>>);
-
-impl Drop for Done {
-    fn drop(&mut self) {
-        if let Some(reply) = self.0.take() {
-            let _ = reply.send(());
-        }
-    }
-}
-
 /// A release on its way to the store.
 #[derive(Debug)]
 pub(super) struct PendingRelease {
@@ -168,34 +142,8 @@ pub(super) struct Remote {
     pub(super) left_to: Option<(u64, Instant)>,
     /// That proxy has not taken it: take it.
     pub(super) take: bool,
-    /// Its owner keeps names: it was asked, when the row had this token.
-    pub(super) asked: Option<Asked>,
-}
-
-/// A question to the owner of a name: the row may be older than the lock.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Asked {
-    /// The token of the row when the owner was asked.
-    pub(super) token: u64,
-    pub(super) since: Instant,
-}
-
-/// An owner that has a holder in its row corrects that within this time, or the row is right.
-const CORRECTED: Duration = Duration::from_millis(80);
-/// How long an owner is waited for whose row has no holder.
-const ANSWERED: Duration = Duration::from_secs(1);
-
-impl Asked {
-    pub(super) fn now(row: &LockRow) -> Self {
-        Self { token: row.token, since: Instant::now() }
-    }
-
-    /// Whether the row says what is so: its owner has written since, or would have.
-    pub(super) fn is_answered(&self, row: &LockRow) -> bool {
-        let since = self.since.elapsed();
-        let held = row.conn != 0;
-        (held && (row.token != self.token || since >= CORRECTED)) || since >= ANSWERED
-    }
+    /// The owner keeps names, and was asked.
+    pub(super) asked: Option<OwnerAsked>,
 }
 
 impl KeyState {
@@ -247,6 +195,11 @@ impl KeyState {
         if waiter.reply.is_some() {
             self.queue.push_front(waiter);
         }
+    }
+
+    /// The token of the hold, and when it began; 0: there is none.
+    pub(super) fn hold(&self) -> (u64, Option<Instant>) {
+        self.held.as_ref().map_or((0, None), |held| (held.token, Some(held.since)))
     }
 
     /// Whether no session here has the lock, or wants it.

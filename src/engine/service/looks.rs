@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::keys::Asked;
+use super::asked::OwnerAsked;
 use crate::engine::io::reader::Lookup;
 use crate::engine::messages::Look;
 use crate::lock::name::Key;
@@ -17,18 +17,18 @@ const READ: usize = 1024;
 /// A session that asks about a key.
 pub(super) struct PendingLook {
     pub(super) reply: oneshot::Sender<Look>,
-    pub(super) stage: Stage,
+    pub(super) stage: LookStage,
 }
 
 /// How far a question has come.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Stage {
+pub(super) enum LookStage {
     /// Nothing was read yet.
     First,
     /// Another proxy was seen to have it once already.
     Again,
     /// The owner of the name was asked.
-    Asked(Asked),
+    Asked(OwnerAsked),
 }
 
 /// Sessions that ask about keys; none for a key that a poll is for.
@@ -63,7 +63,7 @@ impl Looks {
     }
 
     /// Has a key's row read, and tells the session that asks.
-    pub(super) fn ask_for(&mut self, key: Key, reply: oneshot::Sender<Look>, stage: Stage) {
+    pub(super) fn ask_for(&mut self, key: Key, reply: oneshot::Sender<Look>, stage: LookStage) {
         self.ask(key).push(PendingLook { reply, stage });
     }
 

@@ -1,7 +1,7 @@
 //! Held locks whose rows were deleted or changed: other sessions may have them by now.
 
 use super::Service;
-use super::owned::Owned;
+use super::ownership::Owned;
 use crate::engine::messages::{HeldNow, NativeHold, SessionEvent};
 use crate::engine::service::keys::{KeyState, LocalHold};
 use crate::lock::name::Key;

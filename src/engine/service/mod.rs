@@ -3,14 +3,17 @@
 //! While a batch is at the store the next one gathers, without a timer. One
 //! change of a key is under way at a time, a release and the grant it makes room for together.
 
+mod asked;
 mod batches;
 mod certainty;
+mod countdown;
 mod deadlocks;
 mod doubts;
 mod events;
 mod forced;
 mod gauges;
 mod ghosts;
+mod keeping;
 mod key_table;
 mod keys;
 mod lease_events;
@@ -21,9 +24,11 @@ mod moves;
 mod native;
 mod outcomes;
 mod owned;
+mod ownership;
 mod pipes;
 mod poll;
 mod queues;
+mod recalls;
 mod releases;
 mod row_reads;
 mod snapshot;
@@ -39,10 +44,10 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use deadlocks::Deadlocks;
 use doubts::HolderDoubts;
+use keeping::Keeping;
 use key_table::KeyTable;
 use looks::Looks;
 use native::NativeMode;
-use owned::Keeping;
 use pipes::Pipes;
 use poll::Poll;
 

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::keys::Remote;
-use super::owned::Owned;
+use super::ownership::Owned;
 use super::{Service, events};
 use crate::engine::shared::history::RELEASED;
 use crate::lock::name::Key;
@@ -103,7 +103,7 @@ mod tests {
     use crate::lock::name::plain;
     use crate::store::batch::BatchResult;
     use crate::store::rows::LockRow;
-    use crate::store::statement::Release;
+    use crate::store::statement::RowRelease;
     use crate::types::{BackendId, ConnectionId, Flavour};
 
     fn key(name: &str) -> Key {
@@ -156,7 +156,7 @@ mod tests {
             service.end_move(later_epoch(), &HashSet::new());
             let writer = service.writer.clone().expect("it goes on");
             let sent = service.gather(&writer);
-            assert_eq!((writer.epoch, sent[0].release), (2, Some(Release::of(101))));
+            assert_eq!((writer.epoch, sent[0].release), (2, Some(RowRelease::of(101))));
         });
     }
 

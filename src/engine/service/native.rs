@@ -145,7 +145,7 @@ mod tests {
     use crate::engine::shared::lease::Lease;
     use crate::lock::name::plain;
     use crate::store::batch::BatchResult;
-    use crate::store::statement::{LockChange, Others, Precedence, Release};
+    use crate::store::statement::{LockChange, Others, Precedence, RowRelease};
     use crate::types::{Flavour, ProxyId};
 
     const ME: ProxyId = ProxyId(7);
@@ -216,7 +216,7 @@ mod tests {
         /// The table's answer, where the server holds the lock for `holder`.
         fn answer(&mut self, change: LockChange, holder: Option<u64>) {
             let mut unproven = HashSet::new();
-            if change.release == Some(Release::of(self.row.token)) && self.row.holder == ME.0 {
+            if change.release == Some(RowRelease::of(self.row.token)) && self.row.holder == ME.0 {
                 self.row.holder = 0;
             }
             if let Some(grant) = &change.acquire {
@@ -290,7 +290,7 @@ mod tests {
             let release = stage.send().expect("a release");
             assert_eq!(
                 (release.release, release.acquire.is_some()),
-                (Some(Release::of(second)), false)
+                (Some(RowRelease::of(second)), false)
             );
             stage.answer(release, None);
             assert_eq!((stage.held(), stage.service.metrics.held.get()), (None, 0));
@@ -337,7 +337,7 @@ mod tests {
             stage.answer(claim, None);
             assert_eq!(vain.try_recv(), Ok(Acquired::Unproven));
             let release = stage.send().expect("a release");
-            assert_eq!(release.release, Some(Release::of(first)));
+            assert_eq!(release.release, Some(RowRelease::of(first)));
             stage.answer(release, None);
             assert_eq!((stage.row.holder, stage.held()), (0, None));
         });
@@ -456,7 +456,7 @@ mod tests {
             let release = stage.send().expect("a release");
             assert_eq!(
                 (release.release, release.acquire.is_some()),
-                (Some(Release::of(token)), false)
+                (Some(RowRelease::of(token)), false)
             );
             stage.answer(release, Some(51));
             assert!(stage.send().is_none() && waits.try_recv().is_err());

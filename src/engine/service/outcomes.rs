@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::asked::OwnerAsked;
 use super::doubts::SECOND_LOOK;
-use super::keys::{Asked, LocalHold, PendingRelease, Remote, Waiter};
-use super::owned::Owned;
+use super::keys::{LocalHold, PendingRelease, Remote, Waiter};
+use super::ownership::Owned;
 use super::{Service, events, poll};
 use crate::engine::io::pipe::{Batch, FinishedBatch};
 use crate::engine::messages::{Acquired, Grant};
@@ -18,7 +19,7 @@ use crate::store::batch::BatchResult;
 use crate::store::connection::StoreError;
 use crate::store::identity::same_run;
 use crate::store::rows::LockRow;
-use crate::store::statement::{BatchWriter, GrantAttempt, LockChange, Release};
+use crate::store::statement::{BatchWriter, GrantAttempt, LockChange, RowRelease};
 use crate::types::{ConnectionId, ProxyId};
 
 /// The outcome of a batch for one key.
@@ -110,7 +111,7 @@ impl Service {
         };
         state.in_flight = false;
         if std::mem::take(&mut state.showing) {
-            return self.shown(&key, release, acquire, outcome, rival.is_some());
+            return self.shown(&key, release, acquire.as_ref(), outcome, rival.is_some());
         }
         if release.is_some_and(|release| outcome.is_released(release.token)) {
             state.owned = None;
@@ -137,7 +138,7 @@ impl Service {
             remote.placed = false;
         }
         let Some(waiter) = state.granting.take() else {
-            if acquire.is_some() {
+            if let Some(acquire) = &acquire {
                 self.owner_was_asked(&key, acquire, outcome.row, outcome.current);
             }
             return;
@@ -155,7 +156,7 @@ impl Service {
                 let proxy = outcome.writer.proxy;
                 let goes_on = self.writer.clone().filter(|writer| writer.proxy == proxy);
                 let writer = goes_on.unwrap_or_else(|| Arc::new(outcome.writer.clone()));
-                self.pipes.give_back(writer, key, Release::of(token));
+                self.pipes.give_back(writer, key, RowRelease::of(token));
             }
             None => self.not_won(&key, waiter, outcome),
         }
@@ -179,18 +180,18 @@ impl Service {
     fn shown(
         &mut self,
         key: &Key,
-        release: Option<Release>,
-        acquire: Option<GrantAttempt>,
+        release: Option<RowRelease>,
+        acquire: Option<&GrantAttempt>,
         outcome: &KeyOutcome<'_>,
         wanted: bool,
     ) {
         let Some(state) = self.keys.get_mut(key) else {
             return;
         };
-        let won = outcome.mine().filter(|row| acquire.as_ref().is_some_and(|a| a.id == row.grant));
+        let won = outcome.mine().filter(|row| acquire.is_some_and(|a| a.id == row.grant));
         match won {
             Some(row) if outcome.current => {
-                let held = state.held.as_ref();
+                let (held, _) = state.hold();
                 if let Some(owned) = &mut state.owned {
                     owned.shows(row.token, row.conn != 0, wanted);
                     owned.tell(held);
@@ -267,7 +268,7 @@ impl Service {
             // Not by a look first: its owner is to be asked.
             let asks = keeps && !native && remote.asked.is_none();
             if asks {
-                remote.asked = Some(Asked::now(row));
+                remote.asked = Some(OwnerAsked::now(row));
             }
             let clean = self.others.clean.contains(&ProxyId(row.holder));
             let free = row.holder == 0 || clean || takes_over;

@@ -11,7 +11,7 @@ use crate::engine::io::link::StoreAccess;
 use crate::engine::io::pipe::{Batch, FinishedBatch, PipeStore, run_pipe};
 use crate::engine::shared::lease::Lease;
 use crate::lock::name::Key;
-use crate::store::statement::{BatchWriter, LockChange, Release};
+use crate::store::statement::{BatchWriter, LockChange, RowRelease};
 
 /// Batches under way at once.
 const PIPES: usize = 2;
@@ -95,7 +95,7 @@ impl Pipes {
 
     /// Releases a row that no session here has. Bound to its token, the release does not touch a later
     /// grant.
-    pub(super) fn give_back(&mut self, writer: Arc<BatchWriter>, key: Key, release: Release) {
+    pub(super) fn give_back(&mut self, writer: Arc<BatchWriter>, key: Key, release: RowRelease) {
         let change = LockChange { key, release: Some(release), acquire: None, withdraw: false };
         let (changes, others) = (vec![change], Arc::default());
         self.strays.push_back(Batch { writer, changes, others, stray: true });

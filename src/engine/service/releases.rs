@@ -3,7 +3,8 @@
 use tokio::sync::oneshot;
 
 use super::Service;
-use super::keys::{Countdown, PendingRelease};
+use super::countdown::Countdown;
+use super::keys::PendingRelease;
 use crate::lock::name::Key;
 use crate::types::ProxyId;
 

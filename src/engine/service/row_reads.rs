@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Service;
-use super::looks::{PendingLook, Stage};
+use super::looks::{LookStage, PendingLook};
 use crate::engine::io::reader::FinishedRead;
 use crate::engine::io::wakeup::WakeReason;
 use crate::engine::messages::{Acquired, Look};
@@ -123,14 +123,14 @@ impl Service {
         let used = row.filter(|_| matches!(look, Look::Used(_)));
         let keeps = |row: &LockRow| self.others.keeping.contains(&ProxyId(row.holder));
         match (stage, used) {
-            (Stage::First, Some(row)) if keeps(row) => self.ask_owner(key, row, reply),
-            (Stage::First, Some(_)) => self.doubts.enter_second_look(key, reply),
-            (Stage::Asked(asked), Some(row)) if keeps(row) && !asked.is_answered(row) => {
+            (LookStage::First, Some(row)) if keeps(row) => self.ask_owner(key, row, reply),
+            (LookStage::First, Some(_)) => self.doubts.enter_second_look(key, reply),
+            (LookStage::Asked(asked), Some(row)) if keeps(row) && !asked.is_answered(row) => {
                 self.doubts.enter_asked(key, reply, asked);
             }
             (stage, _) => {
                 let _ = reply.send(look.clone());
-                if matches!(stage, Stage::Asked(_)) {
+                if matches!(stage, LookStage::Asked(_)) {
                     self.end_asking(key);
                 }
             }
@@ -225,7 +225,8 @@ mod tests {
     use super::*;
     use crate::clock;
     use crate::engine::messages::{Claim, EventSender, SessionEvent};
-    use crate::engine::service::keys::{Countdown, LocalHold};
+    use crate::engine::service::countdown::Countdown;
+    use crate::engine::service::keys::LocalHold;
     use crate::engine::shared::current_backend::CurrentBackend;
     use crate::engine::shared::lease::Lease;
     use crate::lock::name::plain;
@@ -285,7 +286,7 @@ mod tests {
                 service.dispatch();
                 let outcome = Some(outcome).filter(|_| !leaves);
                 let (asked, mut answer) = oneshot::channel();
-                service.looks.ask_for(key.clone(), asked, Stage::Again);
+                service.looks.ask_for(key.clone(), asked, LookStage::Again);
                 service.dispatch_reads();
                 let row = LockRow {
                     key: key.as_bytes().to_vec(),
@@ -338,7 +339,7 @@ mod tests {
             let mut awaited = Some(awaited);
             for expected in [Look::Used(ConnectionId(52)), Look::Free] {
                 let (asked, mut answer) = oneshot::channel();
-                service.looks.ask_for(key.clone(), asked, Stage::Again);
+                service.looks.ask_for(key.clone(), asked, LookStage::Again);
                 service.dispatch_reads();
                 let (key, token, conn) = (key.as_bytes().to_vec(), 101, 52);
                 let (grant, want, ticket, run) = (1, 0, 0, 0);

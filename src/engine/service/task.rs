@@ -9,13 +9,13 @@ use tokio::task::{spawn, yield_now};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 use super::Service;
+use super::countdown::Countdown;
 use super::deadlocks::Deadlocks;
 use super::doubts::HolderDoubts;
+use super::keeping::Keeping;
 use super::key_table::KeyTable;
-use super::keys::Countdown;
 use super::looks::Looks;
 use super::native::NativeMode;
-use super::owned::Keeping;
 use super::pipes::Pipes;
 use super::poll::Poll;
 use crate::engine::handle::Engine;
@@ -32,7 +32,6 @@ use crate::engine::messages::{EngineRequest, FindSessions, LeaseEvent};
 use crate::engine::shared::deferred::Deferred;
 use crate::engine::shared::engine_wake::EngineWake;
 use crate::engine::shared::lease::Lease;
-use crate::engine::shared::peers::Peers;
 use crate::engine::shared::wait_graph::Waits;
 use crate::seldom::Seldom;
 use crate::wakes::together;
@@ -79,7 +78,6 @@ pub(in crate::engine) fn build(
     tokio::spawn(wakeup::ring(Arc::clone(access), whom));
     let (waits, deferred) = (Waits::default(), Arc::<Deferred>::default());
     let (peers, some_peers) = watch::channel(false);
-    let modes = Arc::<Peers>::default();
     let (questions_in, questions) = mpsc::unbounded_channel();
     tokio::spawn(native_locks::answer(Arc::clone(access), questions));
     let (victims_in, victims) = mpsc::unbounded_channel();
@@ -108,7 +106,7 @@ pub(in crate::engine) fn build(
         refusals: Seldom::default(),
         listens,
         peers,
-        modes: Arc::clone(&modes),
+        modes: Arc::default(),
         rings,
         last_token: 0,
         queries: queries.clone(),
@@ -117,8 +115,8 @@ pub(in crate::engine) fn build(
         settling: Vec::new(),
         deferred: Arc::clone(&deferred),
     };
-    let wake = Arc::<EngineWake>::default();
-    let stuck = Arc::clone(&access.stuck);
+    let (wake, stuck) = (Arc::<EngineWake>::default(), Arc::clone(&access.stuck));
+    let modes = Arc::clone(&service.modes);
     let engine = Engine {
         requests: requests_in,
         wake: Arc::clone(&wake),

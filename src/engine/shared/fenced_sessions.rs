@@ -14,9 +14,9 @@ pub struct FencedSessions(Mutex<HashMap<ProxyId, Option<Vec<u64>>>>);
 /// What is known of an incarnation's sessions.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::engine) enum Fenced {
-    /// It never ended here: its rows tell.
+    /// The incarnation never ended here: its rows tell.
     Unknown,
-    /// They are soon known.
+    /// The sessions are soon known.
     Soon,
     /// The server's ids of their connections.
     Known(Vec<u64>),

@@ -286,10 +286,9 @@ impl Dispatcher<'_> {
         let id = u32::from_le_bytes([id[0], id[1], id[2], id[3]]);
         if let Some(noted) = self.statements.noted(id) {
             let parks = match noted {
-                Noted::Kills(_) => true,
+                Noted::Kills(_) | Noted::Reads => true,
                 Noted::Commits(_) => may_need_a_fence(link),
                 Noted::Writes => may_write_alone(link),
-                Noted::Reads => true,
                 Noted::Asks(_) => false,
             };
             if parks && head.command == Command::STMT_EXECUTE && head.fits() {

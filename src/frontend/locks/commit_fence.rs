@@ -19,6 +19,7 @@ use crate::seldom::Turn;
 use crate::sql::classify::commits::{Commit, commit_of};
 use crate::sql::find::words::has_any;
 use crate::store::fence::{LOST, ROWS, fence_sql};
+use crate::store::schema::VIEW;
 use crate::types::{Flavour, ProxyId};
 
 /// Errors by which the server says that the account may not read the rows.
@@ -169,7 +170,7 @@ pub(crate) async fn write_now(cx: &mut CallContext<'_>) -> Result<(), CloseReaso
 pub(crate) fn reads_locks(context: &Context, text: &[u8]) -> bool {
     let schema = context.config.store.as_ref().map(|store| store.schema.as_bytes());
     context.engine.writes_behind()
-        && schema.is_some_and(|schema| has_any(text, &[schema, b"held_locks"]))
+        && schema.is_some_and(|schema| has_any(text, &[schema, VIEW.as_bytes()]))
 }
 
 /// On MariaDB a COMMIT leaves the error of the question where SHOW WARNINGS finds it: another statement on a table

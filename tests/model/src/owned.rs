@@ -1,8 +1,8 @@
 //! Owned names: a proxy that owns a name grants it from memory. A model of its own, of rules that the engine does not have yet.
 //!
-//! Two proxies share one name. A row is owned by an incarnation, which may hand out some tokens above the row's: which session
+//! Two proxies share one name. A row is owned by an incarnation, which may hand out some tokens above the row's. Which session
 //! holds the lock, only the owner knows, and the row may not be up to date. A proxy that wants the name writes that into the
-//! row, and the owner writes the grant for it. Whoever takes the row of an owner that is gone, begins above those tokens. In mode durable a silent owner keeps its names until its lease is over. In mode coexist the server's
+//! row, and the owner writes the grant for it. A proxy that takes the row of an owner that is gone begins above those tokens. In mode durable a silent owner keeps its names until its lease is over. In mode coexist the server's
 //! own lock excludes, and a shorter lease decides whose tokens count: the *own lease*, renewed by a counter that is bound
 //! to a *generation*.
 //!
