@@ -74,6 +74,16 @@ impl Keeping {
         }
     }
 
+    /// Names are kept for this time, and the others know it.
+    #[cfg(test)]
+    pub(super) fn always(keep: Duration) -> Self {
+        let setting = KeepNames::new(move || keep);
+        setting.set_found(true);
+        let mut keeping = Self::new(setting, Duration::ZERO);
+        keeping.follow();
+        keeping
+    }
+
     /// Whether names may be kept at all.
     pub(super) fn is_on(&self) -> bool {
         self.keep.is_some()

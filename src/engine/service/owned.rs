@@ -207,3 +207,251 @@ impl Service {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio::sync::{mpsc, oneshot};
+    use tokio::time::sleep;
+
+    use super::super::keeping::Keeping;
+    use super::super::staged::{on_engine_thread, renew, service};
+    use super::*;
+    use crate::clock;
+    use crate::engine::io::pipe::{Batch, FinishedBatch};
+    use crate::engine::messages::{Claim, EngineRequest};
+    use crate::engine::shared::current_backend::CurrentBackend;
+    use crate::engine::shared::lease::Lease;
+    use crate::lock::name::plain;
+    use crate::store::batch::BatchResult;
+    use crate::store::rows::LockRow;
+    use crate::store::statement::{LockChange, Others, RowRelease};
+    use crate::types::{BackendId, ConnectionId, Flavour};
+
+    const ME: ProxyId = ProxyId(7);
+    const KEEP: Duration = Duration::from_millis(60);
+
+    /// A service that keeps names, and the row of one.
+    struct Stage {
+        service: Service,
+        lease: Arc<Lease>,
+        row: LockRow,
+    }
+
+    fn key() -> Key {
+        plain(b"k", Flavour::MariaDb).expect("valid").key
+    }
+
+    impl Stage {
+        fn new() -> Self {
+            let lease = Arc::new(Lease::default());
+            let mut service = service(&lease);
+            renew(&lease, clock::now() + Duration::from_mins(1));
+            lease.start_incarnation(ME, Duration::ZERO);
+            service.keeping = Keeping::always(KEEP);
+            service.others = Arc::new(Others { know_windows: true, ..Others::default() });
+            let (token, key) = (50, key().as_bytes().to_vec());
+            let (holder, grant, conn, want, ticket, run) = (0, 0, 0, 0, 0, 0);
+            let row = LockRow { key, token, holder, grant, conn, want, ticket, run };
+            Self { service, lease, row }
+        }
+
+        fn ask(&mut self, conn: u64) -> oneshot::Receiver<Acquired> {
+            let claim = Claim {
+                name: plain(b"k", Flavour::MariaDb).expect("valid"),
+                conn: ConnectionId(conn),
+                backend: CurrentBackend::of(BackendId(conn)),
+                owner: Arc::from(&b""[..]),
+                once: false,
+                holds: false,
+                weight: 0,
+                events: mpsc::unbounded_channel().0,
+                native: false,
+                began: None,
+            };
+            let (reply, outcome) = oneshot::channel();
+            self.service.request(EngineRequest::Acquire { id: conn, claim, reply });
+            outcome
+        }
+
+        fn release(&mut self, token: u64) -> oneshot::Receiver<()> {
+            let (reply, done) = oneshot::channel();
+            let locks = vec![(key(), token)];
+            self.service.request(EngineRequest::Release { locks, proxy: ME, reply });
+            done
+        }
+
+        /// What goes to the store.
+        fn send(&mut self) -> Option<LockChange> {
+            let writer = self.service.writer.clone().expect("joined");
+            self.service.gather(&writer).pop()
+        }
+
+        /// The store carries a change out, if the row is as it says.
+        fn carry_out(&mut self, change: LockChange) {
+            let released = change
+                .release
+                .is_none_or(|release| self.row.holder == ME.0 && self.row.token == release.token);
+            if released && let Some(grant) = &change.acquire {
+                (self.row.holder, self.row.token) = (ME.0, grant.token);
+                (self.row.grant, self.row.conn) = (grant.id, grant.conn.0);
+            } else if released && let Some(release) = change.release {
+                (self.row.holder, self.row.token) = (0, release.last);
+            }
+            let writer = self.service.writer.clone().expect("joined");
+            let others = Arc::clone(&self.service.others);
+            let batch = Batch { writer, changes: vec![change], others, stray: false };
+            let (rows, guarded) = (vec![self.row.clone()], true);
+            let result = Ok((0, BatchResult { rows, guarded, ..BatchResult::default() }));
+            self.service.finish(FinishedBatch { pipe: 0, batch, result });
+        }
+
+        /// Takes the lock, through the store where that is needed: the token, and whether it was.
+        fn gets(&mut self, conn: u64) -> (u64, bool) {
+            let mut outcome = self.ask(conn);
+            let written = self.send();
+            let through = written.is_some();
+            if let Some(change) = written {
+                self.carry_out(change);
+            }
+            match outcome.try_recv() {
+                Ok(Acquired::Granted(grant)) => (grant.token, through),
+                other => panic!("{other:?}"),
+            }
+        }
+
+        /// Lets go, through the store where that is needed. Whether it was.
+        fn lets_go(&mut self, token: u64) -> bool {
+            let mut done = self.release(token);
+            let written = self.send();
+            let through = written.is_some();
+            if let Some(change) = written {
+                self.carry_out(change);
+            }
+            assert_eq!(done.try_recv(), Ok(()));
+            through
+        }
+
+        /// Uses the lock until its name stays; the last token.
+        fn keeps(&mut self) -> u64 {
+            for through in [true, false] {
+                let (token, _) = self.gets(1);
+                assert_eq!(self.lets_go(token), through);
+                if !through {
+                    return token;
+                }
+            }
+            unreachable!("the name is kept");
+        }
+
+        /// Has done what is due after this time, and sends it.
+        async fn after(&mut self, time: Duration) -> Option<LockChange> {
+            sleep(time).await;
+            self.service.do_what_is_due_of_owned();
+            self.send()
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_used_again_passes_in_memory() {
+        on_engine_thread(async {
+            let mut stage = Stage::new();
+            let mut last = stage.keeps();
+            for conn in [1, 2, 1] {
+                let (token, through) = stage.gets(conn);
+                assert!(!through && token > last, "{token} after {last}");
+                assert!(!stage.lets_go(token));
+                last = token;
+            }
+            let held = stage.gets(1).0;
+            let mut waits = stage.ask(2);
+            assert!(stage.send().is_none() && waits.try_recv().is_err());
+            assert!(!stage.lets_go(held));
+            assert!(matches!(waits.try_recv(), Ok(Acquired::Granted(g)) if g.token > held));
+        });
+    }
+
+    /// Tests I7.
+    #[test]
+    fn nothing_passes_in_memory_past_the_deadline() {
+        on_engine_thread(async {
+            let mut stage = Stage::new();
+            stage.keeps();
+            renew(&stage.lease, clock::now());
+            let mut outcome = stage.ask(2);
+            assert!(outcome.try_recv().is_err());
+            assert!(stage.service.keys.held(&key()).is_none());
+        });
+    }
+
+    #[test]
+    fn a_row_is_written_when_a_hold_lasts_and_when_it_is_over() {
+        on_engine_thread(async {
+            let mut stage = Stage::new();
+            stage.keeps();
+            let idle = stage.after(BEHIND * 2).await.expect("the first hold is over");
+            assert_eq!(idle.acquire.as_ref().map(|grant| grant.conn), Some(ConnectionId(0)));
+            stage.carry_out(idle);
+            let (token, through) = stage.gets(2);
+            assert!(!through && token > stage.row.token);
+            let shown = stage.after(BEHIND * 2).await.expect("a hold that lasts");
+            stage.carry_out(shown);
+            assert_eq!((stage.row.token, stage.row.conn), (token, 2));
+            assert!(stage.after(BEHIND * 2).await.is_none());
+        });
+    }
+
+    #[test]
+    fn a_name_goes_back_with_its_last_token_when_its_time_is_over() {
+        on_engine_thread(async {
+            let mut stage = Stage::new();
+            let last = stage.keeps();
+            let idle = stage.after(BEHIND * 2).await.expect("the first hold is over");
+            stage.carry_out(idle);
+            let row = stage.row.token;
+            assert!(row > last);
+            let given = stage.after(KEEP * 2).await.expect("the name goes back");
+            assert_eq!((given.release, given.acquire.is_none()), (Some(RowRelease::of(row)), true));
+            stage.carry_out(given);
+            assert_eq!((stage.row.holder, stage.row.token), (0, row));
+            assert!(stage.service.keys.get(&key()).is_none(), "nothing is remembered");
+        });
+    }
+
+    #[test]
+    fn a_name_that_another_proxy_wants_goes_back_at_once_or_after_the_hold() {
+        on_engine_thread(async {
+            for held in [false, true] {
+                let mut stage = Stage::new();
+                let mut last = stage.keeps();
+                if held {
+                    last = stage.gets(2).0;
+                }
+                stage.service.recall(&key());
+                let change = stage.send().expect("an answer");
+                assert_eq!(change.acquire.as_ref().map(|a| a.token), held.then_some(last));
+                stage.carry_out(change);
+                if held {
+                    assert_eq!((stage.row.conn, stage.row.token), (2, last));
+                    // The row was written before the other proxy's place was known.
+                    stage.service.recall(&key());
+                    assert!(stage.lets_go(last), "by the store");
+                }
+                assert_eq!((stage.row.holder, stage.row.token), (0, last));
+            }
+        });
+    }
+
+    #[test]
+    fn a_row_that_is_another_ones_ends_the_ownership() {
+        on_engine_thread(async {
+            let mut stage = Stage::new();
+            stage.keeps();
+            stage.service.lose(ME, vec![(key(), stage.row.token)]);
+            assert!(stage.service.keys.get(&key()).is_none());
+            let (_, through) = stage.gets(2);
+            assert!(through);
+        });
+    }
+}

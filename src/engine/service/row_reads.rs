@@ -66,7 +66,10 @@ impl Service {
         let Some(keys) = self.looks.next_read() else {
             return;
         };
-        let remote = |key: &&Key| self.keys.get(key).is_some_and(|s| s.remote.is_some());
+        // While nobody can write, a probe would hold up the read.
+        let writable = self.lease.unwritable().is_none();
+        let waits = |state: &KeyState| state.remote.is_some() && !state.queue.is_empty();
+        let remote = |key: &&Key| writable && self.keys.get(key).is_some_and(waits);
         let probed = keys.iter().filter(remote).cloned().collect();
         self.looks.send(keys, probed, Arc::clone(&self.others));
     }
