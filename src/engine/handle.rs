@@ -138,10 +138,11 @@ impl Engine {
         self.keep_names.is_on()
     }
 
-    /// Has the rows say who holds the locks here, and waits for that.
-    pub async fn write_now(&self) {
+    /// Has the rows of these locks say who holds them, and waits for that; of all that sessions here have, if none is
+    /// named.
+    pub async fn write_now(&self, keys: Vec<Key>) {
         let (reply, done) = oneshot::channel();
-        self.send(EngineRequest::WriteNow { reply });
+        self.send(EngineRequest::WriteNow { keys, reply });
         let _ = done.await;
     }
 
@@ -233,6 +234,9 @@ impl Engine {
 
     /// All locks that are held, of all proxies.
     pub async fn census(&self) -> Result<Census, String> {
+        if self.writes_behind() {
+            let _ = timeout(PATIENCE, self.write_now(Vec::new())).await;
+        }
         let (reply, census) = oneshot::channel();
         let _ = self.census.send(reply);
         census.await.unwrap_or_else(|_| Err("the lock engine has ended".to_owned()))

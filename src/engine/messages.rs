@@ -154,8 +154,9 @@ pub(super) enum EngineRequest {
         proxy: ProxyId,
         reply: oneshot::Sender<()>,
     },
-    /// The rows of all locks are to say who holds them.
+    /// The rows of these locks are to say who holds them; of all, if none is named.
     WriteNow {
+        keys: Vec<Key>,
         reply: oneshot::Sender<()>,
     },
     /// Nothing but what comes with every request: to take the releases that sessions have left.

@@ -65,7 +65,7 @@ impl StoreConnection {
                 withdraw: false,
             },
         ] = changes
-            && grant.turn == Precedence::Take
+            && matches!(grant.turn, Precedence::Take | Precedence::Show(_))
             && grant.token > release.last
             && !grant.native
         {

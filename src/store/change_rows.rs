@@ -40,6 +40,7 @@ pub(super) fn values(me: u64, changes: &[LockChange], run: Option<u64>) -> Vec<V
                 Precedence::Pass => PASS.into(),
                 Precedence::Queue(since) => since.max(ASK + 1).into(),
                 Precedence::Ask => ASK.into(),
+                Precedence::Show(token) => token.into(),
                 Precedence::Take => AT_ONCE.into(),
             });
             values.extend(run.map(|run| Value::UInt(if grant.native { run } else { 0 })));

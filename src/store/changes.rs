@@ -24,6 +24,9 @@ pub struct BatchWriter {
 /// Tokens above its row's that the owner of a name may have handed out without writing them.
 pub const WINDOW: u64 = 1 << 16;
 
+/// The attempts that write who has the lock have this bit.
+pub const SHOW: u64 = 1 << 63;
+
 /// A row of the writer's is to be free, or the next session's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowRelease {
@@ -95,6 +98,8 @@ pub enum Precedence {
     Queue(u64),
     /// Takes a free row even if another proxy waits.
     Take,
+    /// Writes who has the lock into the writer's own row, if that has this token. Its attempt has the bit [`SHOW`].
+    Show(u64),
     /// Takes nothing: the row names this proxy as waiting, unless it names another one, so that its owner says who has the
     /// lock.
     Ask,

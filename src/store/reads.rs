@@ -61,7 +61,7 @@ impl StoreConnection {
         let schema = self.schema();
         let sql = format!(
             "SELECT k,conn,GREATEST(TIMESTAMPDIFF(MICROSECOND,since,UTC_TIMESTAMP(3)) DIV 1000,0) \
-             FROM `{schema}`.locks l WHERE holder<>0 AND NOT EXISTS \
+             FROM `{schema}`.locks l WHERE holder<>0 AND conn<>0 AND NOT EXISTS \
              (SELECT 1 FROM `{schema}`.proxies p WHERE p.id=l.holder AND p.state=3) LIMIT {most}"
         );
         let held = |r: &mysql_async::Row| HeldRow {

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use mysql_async::Value;
 
 pub use super::changes::{
-    BatchWriter, GrantAttempt, LockChange, Others, Precedence, RowRelease, WINDOW,
+    BatchWriter, GrantAttempt, LockChange, Others, Precedence, RowRelease, SHOW, WINDOW,
 };
 
 use super::change_rows::{ASK, AT_ONCE, COLUMNS, PASS, name, owner, padded, table, values};
@@ -161,7 +161,7 @@ pub(super) fn change_sql(
 
 /// The change of a row that is there.
 fn assignments(me: u64, others: &Others, run: Option<u64>) -> String {
-    let free = free(others);
+    let free = |token| free(others, token);
     let mut sql = String::new();
     // Assignments run from left to right: holder after the columns whose conditions ask whether the
     // row is free, tok before it. A release leaves what the row says of its last holder: a row that keeps its size
@@ -173,16 +173,17 @@ fn assignments(me: u64, others: &Others, run: Option<u64>) -> String {
     let next = format!("IF({floor}<VALUES(tok),VALUES(tok),LAST_INSERT_ID({floor}+1))");
     let next = mutants::or(Mutant::TokenByCounter, next, "VALUES(tok)".to_owned());
     let mut columns = vec!["conn", "name", "owner", "since"];
-    let (decided, granted) = if let Some(run) = run {
+    let (decided, granted, with_token) = if let Some(run) = run {
         columns.extend(["run", "proof"]);
         let passes = format!("VALUES(ticket) IN ({AT_ONCE},{PASS})");
-        let free = format!("({free})");
+        let free = format!("({})", free("ticket"));
         let decided = proof::of_present_rows(&free, others, run, &passes);
         // The server is asked once: its answer may change within the statement.
-        (decided, "VALUES(holder)<>0 AND locks.sess=VALUES(sess)".to_owned())
+        let granted = "VALUES(holder)<>0 AND locks.sess=VALUES(sess)";
+        (decided, granted.to_owned(), granted.to_owned())
     } else {
-        let free = format!("VALUES(ticket)<>{ASK} AND {free}");
-        (free.clone(), format!("VALUES(holder)<>0 AND {free}"))
+        let granted = |token| format!("VALUES(holder)<>0 AND {}", free(token));
+        (free("ticket"), granted("ticket"), granted("tok"))
     };
     let _ = write!(sql, "sess=IF(VALUES(holder)<>0 AND {decided},VALUES(sess),locks.sess),");
     for name in columns {
@@ -197,7 +198,7 @@ fn assignments(me: u64, others: &Others, run: Option<u64>) -> String {
     let _ = write!(
         sql,
         "tok=IF({granted},{next},IF(VALUES(holder)=0 AND {before},VALUES(tok),locks.tok)),\
-         holder=IF({granted} OR (VALUES(holder)=0 AND {after}),VALUES(holder),locks.holder),"
+         holder=IF({with_token} OR (VALUES(holder)=0 AND {after}),VALUES(holder),locks.holder),"
     );
     // The place for one waiting proxy. A grant and a withdrawal leave it, and that of a proxy that is
     // not live is empty. A grant that was not won always says so, and takes the place if it is empty
@@ -216,7 +217,7 @@ fn assignments(me: u64, others: &Others, run: Option<u64>) -> String {
          WHEN locks.holder={me} AND locks.sess=VALUES(sess) THEN \
            IF(locks.want IN (0,{me}) OR {gone},0,{kept}) \
          WHEN LAST_INSERT_ID({me})=0 THEN 0 \
-         WHEN VALUES(ticket)>{PASS} AND (locks.want IN (0,{me}) OR {gone} OR \
+         WHEN VALUES(ticket)>{PASS} AND VALUES(sess)<{SHOW} AND (locks.want IN (0,{me}) OR {gone} OR \
            (VALUES(ticket)<locks.ticket AND VALUES(ticket)<>{ASK})) THEN {me} \
          ELSE locks.want END,\
          ticket=IF(VALUES(holder)<>0 AND VALUES(ticket)>{PASS} AND locks.want={me},\
@@ -253,13 +254,19 @@ fn guard(writer: &BatchWriter, flavour: Flavour) -> String {
     )
 }
 
-/// The condition under which a row may be taken. Never NULL.
-fn free(others: &Others) -> String {
-    let mut free = format!("locks.holder IN (0,{})", ids(&others.clean));
+/// The condition under which a row may be taken. Never NULL. `token`: the column with the token that a row has which is
+/// to show who has the lock.
+fn free(others: &Others, token: &str) -> String {
+    // One that shows who has the lock follows the release of its row, which has left that with its token.
+    let mut free = format!(
+        "locks.holder IN (0,{}) AND VALUES(ticket)<>{ASK} \
+         AND (VALUES(sess)<{SHOW} OR (locks.holder=0 AND locks.tok=VALUES({token})))",
+        ids(&others.clean)
+    );
     if !others.waiting.is_empty() {
         let _ = write!(
             free,
-            " AND (locks.want NOT IN ({}) OR VALUES(ticket)={AT_ONCE})",
+            " AND (locks.want NOT IN ({}) OR VALUES(ticket)={AT_ONCE} OR VALUES(sess)>={SHOW})",
             ids(&others.waiting)
         );
     }

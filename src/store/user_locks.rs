@@ -161,7 +161,7 @@ impl StoreConnection {
         let mut holders = Vec::new();
         for page in wanted.chunks(PAGE) {
             let sql = format!(
-                "SELECT k,conn FROM `{schema}`.locks WHERE k IN ({}) AND holder<>0",
+                "SELECT k,conn FROM `{schema}`.locks WHERE k IN ({}) AND holder<>0 AND conn<>0",
                 keys(page)
             );
             let holder = |r: &mysql_async::Row| {

@@ -65,7 +65,7 @@ impl StoreConnection {
         for page in wanted.chunks(PAGE) {
             let sql = format!(
                 "SELECT k,conn,CONVERT(owner USING utf8mb4) FROM `{schema}`.locks \
-                 WHERE k IN ({}) AND holder<>0",
+                 WHERE k IN ({}) AND holder<>0 AND conn<>0",
                 keys(page)
             );
             seen.holders.extend(self.query(sql, 1).await?[0].iter().filter_map(|r| {

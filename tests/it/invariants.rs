@@ -11,7 +11,7 @@ use lockstead::store::connection::StoreConnection;
 use lockstead::store::epoch::Opening;
 use lockstead::store::rows::{LockRow, ProxyRow, ProxyState};
 use lockstead::store::statement::{
-    BatchWriter, GrantAttempt, LockChange, Others, Precedence, RowRelease, WINDOW,
+    BatchWriter, GrantAttempt, LockChange, Others, Precedence, RowRelease, SHOW, WINDOW,
 };
 use lockstead::store::waits::WaitRow;
 use lockstead::types::{ConnectionId, Flavour, ProxyId};
@@ -35,6 +35,7 @@ on_both! {
     i9_whoever_takes_the_row_of_an_owner_that_is_gone_begins_above_its_window
     i9_a_row_that_is_given_away_keeps_the_last_token_that_was_handed_out
     a_question_to_an_owner_takes_nothing
+    a_row_shows_another_hold_only_if_it_is_as_its_owner_knows_it
     i13_a_renewal_counts_for_its_own_epoch_and_version
     i14_nothing_is_written_in_another_epoch_or_on_another_server
     a_free_row_is_left_to_the_proxy_that_waits_longest
@@ -617,6 +618,35 @@ fn a_question_to_an_owner_takes_nothing(server: &Server) {
     store.run_one(&one, release("k", token));
     let row = store.run_one(&two, ask(21)).rows[0].clone();
     assert_eq!((row.holder, row.grant), (0, 10));
+}
+
+fn a_row_shows_another_hold_only_if_it_is_as_its_owner_knows_it(server: &Server) {
+    let mut store = Store::new(server);
+    let (one, two) = (store.join(1), store.join(2));
+    for beside in [false, true] {
+        let name = format!("k{beside}");
+        let token = store.take(&one, &name, 10).token;
+        let show = |id, token: u64| {
+            let mut change = hand_over(&name, token, id | SHOW);
+            let grant = change.acquire.as_mut().expect("a grant");
+            (grant.turn, grant.token) = (Precedence::Show(token), token + 5);
+            if beside { vec![acquire("j", id + 900, FLOOR), change] } else { vec![change] }
+        };
+        let shown = |store: &mut Store, changes: &[LockChange]| {
+            let result = store.run(&one, changes, &[ProxyId(3)]);
+            let key = format!("L{name}").into_bytes();
+            let row = result.rows.into_iter().find(|row| row.key == key).expect("a row");
+            (row.holder, row.token)
+        };
+        assert_eq!(shown(&mut store, &show(20, token)), (1, token + 5));
+        // Released, and then taken and released by another proxy.
+        store.run_one(&one, release(&name, token + 5));
+        let theirs = store.take(&two, &name, 30).token;
+        assert_eq!(shown(&mut store, &show(21, token + 5)), (2, theirs));
+        store.run_one(&two, release(&name, theirs));
+        assert_eq!(shown(&mut store, &show(22, token + 5)), (0, theirs));
+        store.sql("DELETE FROM {}.locks WHERE k='Lj'");
+    }
 }
 
 fn i13_a_renewal_counts_for_its_own_epoch_and_version(server: &Server) {

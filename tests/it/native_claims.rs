@@ -32,7 +32,7 @@ on_both! {
     a_row_of_another_run_or_server_proves_nothing
     a_proxy_that_waits_is_passed_only_from_one_native_holder_to_the_next
     the_servers_locks_are_listed_by_session
-    tables_of_version_1_are_upgraded_while_their_proxies_run
+    tables_of_earlier_versions_are_upgraded_while_their_proxies_run
     a_claim_is_logged_as_a_row
 }
 
@@ -512,8 +512,8 @@ fn the_servers_locks_are_listed_by_session(server: &Server) {
     assert_eq!(held, [true, false, false]);
 }
 
-/// What the version before has left, and what it does beside.
-fn tables_of_version_1_are_upgraded_while_their_proxies_run(server: &Server) {
+/// The tables of a version before, and a grant of its proxies.
+fn tables_of_earlier_versions_are_upgraded_while_their_proxies_run(server: &Server) {
     let k = &*own_name();
     let mut store = Store::new(server);
     let one = store.join(1);
@@ -534,19 +534,21 @@ fn tables_of_version_1_are_upgraded_while_their_proxies_run(server: &Server) {
     let back = [
         "ALTER TABLE {}.locks DROP COLUMN run, DROP COLUMN proof",
         "ALTER TABLE {}.proxies DROP COLUMN mode",
-        "UPDATE {}.meta SET ver=1",
+        "ALTER TABLE {}.proxies DROP COLUMN tables, DROP COLUMN keeps",
     ];
-    for left in [&back[..], &back[1..]] {
-        // The second time an upgrade broke off.
+    // The second time an upgrade broke off.
+    for (left, version) in [(&back[..], 1), (&back[1..], 1), (&back[2..], 2)] {
         for sql in left {
             store.sql(sql);
         }
+        store.sql(&format!("UPDATE {{}}.meta SET ver={version}"));
         for command in [&["check"][..], &SERVE] {
             let output = run(&[command, &place[..]].concat());
             let said = text(&output);
             assert_eq!(output.status.code(), Some(1), "{said}");
-            assert!(said.contains("has version 1, this build needs 2"), "{said}");
-            assert!(said.contains("lockstead schema install") && said.contains("ADD COLUMN mode"));
+            let other = format!("has version {version}, this build needs {VERSION}");
+            assert!(said.contains(&other), "{said}");
+            assert!(said.contains("lockstead schema install") && said.contains("ADD COLUMN keeps"));
         }
         let output = run(&[&["schema", "install"], &place[..]].concat());
         assert!(text(&output).contains(": upgraded"), "{}", text(&output));

@@ -263,11 +263,13 @@ impl Pool {
         }
     }
 
-    /// Accounts have changed, or their privileges. A connection has those of its login.
-    pub fn accounts_changed(&self) {
+    /// Accounts have changed, or their privileges, if that is `certain`. A connection has those of its login.
+    pub fn accounts_changed(&self, certain: bool) {
         let mut state = self.0.state.lock();
         state.accounts_changed = true;
-        state.changed_at = clock::now();
+        if certain {
+            state.changed_at = clock::now();
+        }
         let retired = state.retire(clock::now());
         self.0.show(&state);
         drop(state);

@@ -8,7 +8,9 @@ use crate::engine::io::pipe::Batch;
 use crate::engine::service::keys::{KeyState, Remote, Waiter};
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
-use crate::store::statement::{BatchWriter, GrantAttempt, LockChange, Precedence, RowRelease};
+use crate::store::statement::{
+    BatchWriter, GrantAttempt, LockChange, Precedence, RowRelease, SHOW,
+};
 use crate::types::ConnectionId;
 
 /// Keys in a batch at most.
@@ -52,6 +54,7 @@ impl Service {
                 changes.push(change);
                 continue;
             }
+            self.end_release_without_row(&key);
             let Some(state) = self.keys.get_mut(&key) else { continue };
             if state.release.is_some() && state.passed >= PASSES && !state.queue.is_empty() {
                 // The waiters here now wait for the other proxy.
@@ -70,7 +73,7 @@ impl Service {
             let turn = turn(state, release.is_some());
             let asks = std::mem::take(&mut state.asks) && state.owned.is_none();
             let ask = asks && state.granting.is_none() && release.is_none();
-            let ask = ask.then(|| asking(&key));
+            let ask = ask.then(|| asking(&key, writer.base.max(self.last_token) + 1));
             let acquire = state.granting.as_ref().map(|w| GrantAttempt {
                 // Of this attempt alone: the row of an earlier one must not look like its own.
                 id: rand::random_range(1..=u64::MAX >> 1),
@@ -86,10 +89,13 @@ impl Service {
                 self.last_token = grant.token;
             }
             let acquire = acquire.or(ask);
+            self.last_token = acquire.iter().fold(self.last_token, |last, a| last.max(a.token));
             if release.is_none() && acquire.is_none() && !withdraw {
-                // The row was another one's already.
+                // The release needed no row.
                 state.in_flight = false;
-                self.end_release(&key);
+                if !self.keys.forget_if_idle(&key) && state_waits(self.keys.get(&key)) {
+                    held_back.push(key);
+                }
                 continue;
             }
             changes.push(LockChange { key, release, acquire, withdraw });
@@ -139,13 +145,14 @@ impl Service {
             None => (owned.spend(), ConnectionId(0)),
         };
         (state.in_flight, state.showing) = (true, true);
+        owned.begin_telling();
         let acquire = GrantAttempt {
-            id: rand::random_range(1..=u64::MAX >> 1),
+            id: rand::random_range(1..=u64::MAX >> 1) | SHOW,
             token,
             conn,
             name: held.map_or_else(|| key.folded().into(), |held| held.name.clone()),
             owner: held.map(|held| Arc::clone(&held.owner)).unwrap_or_default(),
-            turn: Precedence::Take,
+            turn: Precedence::Show(owned.row()),
             native: false,
             after: None,
         };
@@ -154,11 +161,16 @@ impl Service {
     }
 }
 
+/// Whether a session waits for the key.
+fn state_waits(state: Option<&KeyState>) -> bool {
+    state.is_some_and(|state| state.has_work(true))
+}
+
 /// The question to the owner of a name.
-fn asking(key: &Key) -> GrantAttempt {
+fn asking(key: &Key, token: u64) -> GrantAttempt {
     GrantAttempt {
         id: rand::random_range(1..=u64::MAX >> 1),
-        token: 0,
+        token,
         conn: ConnectionId(0),
         name: key.folded().into(),
         owner: Arc::default(),

@@ -1,6 +1,7 @@
 //! Releases that an administrator has asked for: the session goes, and its locks as at any end of one.
 
 use super::Service;
+use super::ownership::Owned;
 use crate::engine::messages::SessionEvent;
 use crate::store::releases::ReleaseRequest;
 
@@ -16,12 +17,13 @@ impl Service {
             if state.is_some_and(|s| s.release.is_some()) {
                 continue;
             }
-            let Some(held) = state.and_then(|s| s.held.as_ref()).filter(|h| h.token == token)
-            else {
+            let row = state.and_then(|s| s.owned.as_ref()).map(Owned::row);
+            let held = state.and_then(|s| s.held.as_ref());
+            let Some(held) = held.filter(|held| held.token == token || row == Some(token)) else {
                 nobodys.push((key, token));
                 continue;
             };
-            if held.events.send(SessionEvent::Revoke(token)).is_ok() {
+            if held.events.send(SessionEvent::Revoke(held.token)).is_ok() {
                 tracing::warn!(target: "lockstead::audit", lock = key.shown(), token, connection = %held.conn, who, "a lock is released by force: its session is closed");
             }
             // A statement that runs would hold the lock to its end. Without the right to kill, it does.

@@ -79,7 +79,11 @@ impl Service {
     fn see_others(&mut self, others: Others) {
         self.peers.send_replace(!others.waiting.is_empty());
         self.modes.see(&others);
+        let windows = self.others.know_windows;
         self.others = Arc::new(others);
+        if windows && !self.others.know_windows {
+            self.write_ahead();
+        }
         self.poll.hurry();
     }
 }

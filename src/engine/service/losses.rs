@@ -45,8 +45,8 @@ impl Service {
         let same = |(key, row): &(Key, u64)| self.keys.get(key).and_then(at_rest) == Some(*row);
         let (held, idle): (Vec<_>, Vec<_>) =
             locks.into_iter().filter(same).partition(|(key, _)| self.keys.held(key).is_some());
-        // Nobody here has the lock: the next grant is a write.
-        for (key, _) in &idle {
+        // The next grant is a write.
+        for (key, _) in held.iter().chain(&idle) {
             if let Some(state) = self.keys.get_mut(key) {
                 state.owned = None;
             }

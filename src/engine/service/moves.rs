@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::keys::Remote;
-use super::ownership::Owned;
+use super::ownership::Due;
 use super::{Service, events};
 use crate::engine::shared::history::RELEASED;
 use crate::lock::name::Key;
@@ -65,21 +65,24 @@ impl Service {
                 self.lost.insert((key.clone(), held.token));
             }
         }
-        self.own_anew();
+        self.own_anew(lost);
         self.keys.forget_idle();
         self.keys.list_all();
         self.poll.start_now();
     }
 
     /// Rows of held locks were written in the new epoch, with their tokens. Names that no session has are let go.
-    fn own_anew(&mut self) {
-        let Some(writer) = self.writer.clone() else { return };
+    fn own_anew(&mut self, lost: &HashSet<Key>) {
         for (key, state) in self.keys.iter_mut() {
-            let Some(owned) = state.owned.take() else { continue };
+            let Some(owned) = &mut state.owned else { continue };
             match &state.held {
-                Some(held) => state.owned = Some(Owned::granted(held.token)),
+                _ if lost.contains(key) => state.owned = None,
+                Some(held) => owned.carried(held.token),
                 // A copy of the row may name this incarnation still.
-                None => self.pipes.give_back(Arc::clone(&writer), key.clone(), owned.release()),
+                None => {
+                    owned.want();
+                    owned.set_due(Due::GiveBack);
+                }
             }
         }
     }
@@ -98,6 +101,7 @@ mod tests {
     use crate::engine::io::pipe::{Batch, FinishedBatch};
     use crate::engine::messages::{Claim, EngineRequest, LeaseEvent, SessionEvent};
     use crate::engine::service::keys::LocalHold;
+    use crate::engine::service::ownership::Owned;
     use crate::engine::shared::current_backend::CurrentBackend;
     use crate::engine::shared::lease::Lease;
     use crate::lock::name::plain;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use super::asked::OwnerAsked;
 use super::doubts::SECOND_LOOK;
-use super::keys::{LocalHold, PendingRelease, Remote, Waiter};
-use super::ownership::Owned;
+use super::keys::{KeyState, LocalHold, PendingRelease, Remote, Waiter};
+use super::ownership::{Due, Owned};
 use super::{Service, events, poll};
 use crate::engine::io::pipe::{Batch, FinishedBatch};
 use crate::engine::messages::{Acquired, Grant};
 use crate::engine::shared::current_backend::CurrentBackend;
-use crate::engine::shared::history::{FOUND, RELEASED};
+use crate::engine::shared::history::FOUND;
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
 use crate::seldom::Turn;
@@ -113,7 +113,11 @@ impl Service {
         if std::mem::take(&mut state.showing) {
             return self.shown(&key, release, acquire.as_ref(), outcome, rival.is_some());
         }
-        if release.is_some_and(|release| outcome.is_released(release.token)) {
+        let freed = release.is_some_and(|release| outcome.is_released(release.token));
+        if release.is_some() && acquire.is_none() && !freed {
+            give_back_again(state);
+        }
+        if freed {
             state.owned = None;
             self.end_release(&key);
             let Some(state) = self.keys.get_mut(&key) else {
@@ -162,20 +166,6 @@ impl Service {
         }
     }
 
-    /// A release is done: its session is told.
-    pub(super) fn end_release(&mut self, key: &Key) {
-        let Some(state) = self.keys.get_mut(key) else {
-            return;
-        };
-        let release = state.release.take();
-        if let Some(release) = &release
-            && let Some(held) = state.held.take_if(|held| held.token == release.token)
-        {
-            let kept = events::ended((&self.metrics, &self.history), key, held, RELEASED);
-            self.metrics.hold_seconds.observe(kept.as_secs_f64());
-        }
-    }
-
     /// The row of an owned name was written, or is not this incarnation's any more.
     fn shown(
         &mut self,
@@ -190,23 +180,27 @@ impl Service {
         };
         let won = outcome.mine().filter(|row| acquire.is_some_and(|a| a.id == row.grant));
         match won {
-            Some(row) if outcome.current => {
+            Some(row) if outcome.current && acquire.is_some_and(|a| a.token == row.token) => {
                 let (held, _) = state.hold();
                 if let Some(owned) = &mut state.owned {
                     owned.shows(row.token, row.conn != 0, wanted);
                     owned.tell(held);
                 }
+                if !outcome.vouched {
+                    owned_is_uncertain(state);
+                }
+                self.show_soon(key);
                 if wanted {
                     self.recall_again(key);
                 }
             }
-            _ if !outcome.current || !outcome.guarded => {}
+            _ if !outcome.current || !outcome.guarded => show_again(state),
             _ if release.is_some_and(|release| outcome.is_released(release.token)) => {
                 state.owned = None;
                 self.miss(key);
                 self.end_release(key);
             }
-            _ => {}
+            _ => show_again(state),
         }
     }
 
@@ -226,7 +220,12 @@ impl Service {
         let grant = Grant { token, proxy: outcome.writer.proxy };
         let heard = outcome.vouched && waiter.answer(Acquired::Granted(grant));
         state.held = Some(hold);
-        state.owned = Some(Owned::granted(token));
+        let mut owned = Owned::after(state.owned.take(), token);
+        if !outcome.vouched {
+            // Of an earlier run of the server, which may have lost it: what comes next is written.
+            owned.want();
+        }
+        state.owned = Some(owned);
         state.remote = None;
         if !heard {
             state.release = Some(PendingRelease { token, done: None });
@@ -342,10 +341,11 @@ impl Service {
                 continue;
             };
             state.in_flight = false;
-            if std::mem::take(&mut state.showing)
-                && let Some(owned) = &mut state.owned
-            {
-                owned.show_again();
+            if std::mem::take(&mut state.showing) {
+                show_again(state);
+            }
+            if change.release.is_some() && change.acquire.is_none() {
+                give_back_again(state);
             }
             if let Some(mut waiter) = state.granting.take() {
                 if hopeless {
@@ -355,5 +355,27 @@ impl Service {
             }
             self.after(&change.key, retry);
         }
+    }
+}
+
+/// The row was not given back, though nobody here needs it.
+fn give_back_again(state: &mut KeyState) {
+    let unused = state.is_unused();
+    if let Some(owned) = state.owned.as_mut().filter(|_| unused) {
+        owned.set_due(Due::GiveBack);
+    }
+}
+
+/// The server that has written the row may have lost it: each change is written.
+fn owned_is_uncertain(state: &mut KeyState) {
+    if let Some(owned) = &mut state.owned {
+        owned.want();
+    }
+}
+
+/// The row was not written after all.
+fn show_again(state: &mut KeyState) {
+    if let Some(owned) = &mut state.owned {
+        owned.show_again();
     }
 }

@@ -43,8 +43,10 @@ impl Service {
     /// Ends a hold whose release was asked for without a write, if the name stays here. Whether it did.
     pub(super) fn release_in_memory(&mut self, key: &Key) -> bool {
         let Some(state) = self.keys.get(key) else { return false };
-        let native = state.held.as_ref().is_none_or(|held| held.native);
-        if native || state.release.is_none() || !self.passes_in_memory(state) {
+        let held = state.held.as_ref().filter(|held| !held.native);
+        let release = state.release.as_ref();
+        let same = held.zip(release).is_some_and(|(held, release)| held.token == release.token);
+        if !same || !self.passes_in_memory(state) {
             return false;
         }
         let kept = state.owned.as_ref().is_some_and(|owned| owned.used().is_some());
@@ -79,6 +81,11 @@ impl Service {
                 break;
             }
             let Some(writer) = self.writer.clone() else { break };
+            let next = state.queue.front();
+            if next.is_none_or(|next| !next.claim.backend.is_marked(writer.proxy)) {
+                // After a death here its connection is found by the row alone.
+                break;
+            }
             let Some(state) = self.keys.get_mut(key) else { break };
             let Some(token) = state.owned.as_mut().and_then(Owned::next) else { break };
             let Some(mut waiter) = state.queue.pop_front() else { break };
@@ -105,7 +112,7 @@ impl Service {
     }
 
     /// Has the row written soon, unless it is right.
-    fn show_soon(&mut self, key: &Key) {
+    pub(super) fn show_soon(&mut self, key: &Key) {
         let Some(state) = self.keys.get_mut(key) else { return };
         let (token, since) = state.hold();
         if let Some(owned) = &mut state.owned
@@ -140,12 +147,17 @@ impl Service {
             let ((token, since), releases) = (state.hold(), state.release.is_some());
             let Some(owned) = &mut state.owned else { continue };
             owned.leave_list();
-            if owned.due().is_none() && !releases && owned.is_overdue(token, since) {
+            if owned.due().is_some() || releases || state.in_flight {
+                // The outcome of that shows more.
+                continue;
+            }
+            if owned.is_overdue(token, since) {
                 owned.set_due(Due::Show);
                 self.keys.list(&key);
+            } else {
+                // A hold that has only begun may last.
+                self.show_soon(&key);
             }
-            // A hold that has only begun may last.
-            self.show_soon(&key);
         }
         while let Some(key) = self.keeping.kept.next_due(now) {
             self.look_at_kept(&key, now);
@@ -172,15 +184,31 @@ impl Service {
         self.keeping.kept.set(at, key.clone());
     }
 
-    /// Has the rows say who holds the locks, and tells when that is done.
-    pub(super) fn write_now(&mut self, told: &Countdown) {
+    /// Has the rows of these keys say who holds the locks, and tells when that is done. No keys: all.
+    pub(super) fn write_now(&mut self, only: &[Key], told: &Countdown) {
         let mut keys = Vec::new();
-        for (key, state) in self.keys.iter_mut() {
+        let asked = |key: &Key| only.is_empty() || only.contains(key);
+        for (key, state) in self.keys.iter_mut().filter(|(key, _)| asked(key)) {
             let native = state.held.as_ref().is_some_and(|held| held.native);
             let (token, _) = if state.release.is_some() { (0, None) } else { state.hold() };
             let Some(owned) = state.owned.as_mut().filter(|_| !native) else { continue };
             if owned.is_behind(token) {
                 owned.tell_later(told.clone());
+                keys.push(key.clone());
+            }
+        }
+        for key in keys {
+            self.keys.list(&key);
+        }
+    }
+
+    /// Has all rows written that are older than their locks, and given back if no session needs them.
+    pub(super) fn write_ahead(&mut self) {
+        let mut keys = Vec::new();
+        for (key, state) in self.keys.iter_mut() {
+            let unused = state.is_unused();
+            if let Some(owned) = state.owned.as_mut().filter(|owned| owned.is_ahead()) {
+                owned.set_due(if unused { Due::GiveBack } else { Due::Show });
                 keys.push(key.clone());
             }
         }
@@ -225,6 +253,7 @@ mod tests {
     use crate::engine::shared::lease::Lease;
     use crate::lock::name::plain;
     use crate::store::batch::BatchResult;
+    use crate::store::connection::StoreError;
     use crate::store::rows::LockRow;
     use crate::store::statement::{LockChange, Others, RowRelease};
     use crate::types::{BackendId, ConnectionId, Flavour};
@@ -258,10 +287,16 @@ mod tests {
         }
 
         fn ask(&mut self, conn: u64) -> oneshot::Receiver<Acquired> {
+            let backend = CurrentBackend::of(BackendId(conn));
+            backend.note_mark(Some(ME));
+            self.ask_on(conn, backend)
+        }
+
+        fn ask_on(&mut self, conn: u64, backend: CurrentBackend) -> oneshot::Receiver<Acquired> {
             let claim = Claim {
                 name: plain(b"k", Flavour::MariaDb).expect("valid"),
                 conn: ConnectionId(conn),
-                backend: CurrentBackend::of(BackendId(conn)),
+                backend,
                 owner: Arc::from(&b""[..]),
                 once: false,
                 holds: false,
@@ -290,9 +325,10 @@ mod tests {
 
         /// The store carries a change out, if the row is as it says.
         fn carry_out(&mut self, change: LockChange) {
-            let released = change
-                .release
-                .is_none_or(|release| self.row.holder == ME.0 && self.row.token == release.token);
+            let released = match change.release {
+                Some(release) => self.row.holder == ME.0 && self.row.token == release.token,
+                None => self.row.holder == 0,
+            };
             if released && let Some(grant) = &change.acquire {
                 (self.row.holder, self.row.token) = (ME.0, grant.token);
                 (self.row.grant, self.row.conn) = (grant.id, grant.conn.0);
@@ -440,6 +476,78 @@ mod tests {
                 }
                 assert_eq!((stage.row.holder, stage.row.token), (0, last));
             }
+        });
+    }
+
+    /// A takeover would not find its connection.
+    #[test]
+    fn a_session_that_is_marked_otherwise_gets_the_lock_by_a_write() {
+        on_engine_thread(async {
+            for mark in [None, Some(ProxyId(6))] {
+                let mut stage = Stage::new();
+                stage.keeps();
+                let backend = CurrentBackend::of(BackendId(2));
+                backend.note_mark(mark);
+                let mut outcome = stage.ask_on(2, backend);
+                assert!(outcome.try_recv().is_err());
+                let change = stage.send().expect("a write");
+                stage.carry_out(change);
+                assert!(matches!(outcome.try_recv(), Ok(Acquired::Granted(_))));
+            }
+        });
+    }
+
+    /// The row may be another proxy's by now.
+    #[test]
+    fn a_lock_that_is_lost_passes_to_nobody_in_memory() {
+        on_engine_thread(async {
+            let mut stage = Stage::new();
+            stage.keeps();
+            let (token, _) = stage.gets(2);
+            let mut waits = stage.ask(3);
+            stage.service.lose(ME, vec![(key(), stage.row.token)]);
+            (stage.row.holder, stage.row.token) = (8, token + 100);
+            let mut done = stage.release(token);
+            let change = stage.send().expect("a write");
+            assert!(change.acquire.is_some());
+            stage.carry_out(change);
+            assert_eq!(done.try_recv(), Ok(()));
+            assert!(waits.try_recv().is_err() && stage.service.keys.held(&key()).is_none());
+        });
+    }
+
+    #[test]
+    fn a_caller_is_told_when_its_own_hold_is_written() {
+        on_engine_thread(async {
+            let mut stage = Stage::new();
+            stage.keeps();
+            let (first, _) = stage.gets(2);
+            let (reply, mut told) = oneshot::channel();
+            stage.service.request(EngineRequest::WriteNow { keys: vec![key()], reply });
+            let shown = stage.send().expect("a write");
+            // The lock goes on meanwhile.
+            assert!(!stage.lets_go(first));
+            let (second, through) = stage.gets(3);
+            assert!(!through && second > first);
+            stage.carry_out(shown);
+            assert_eq!(told.try_recv(), Ok(()));
+        });
+    }
+
+    #[test]
+    fn a_name_that_could_not_be_given_back_is_given_back_again() {
+        on_engine_thread(async {
+            let mut stage = Stage::new();
+            stage.keeps();
+            stage.service.recall(&key());
+            let change = stage.send().expect("an answer");
+            let writer = stage.service.writer.clone().expect("joined");
+            let others = Arc::clone(&stage.service.others);
+            let batch = Batch { writer, changes: vec![change], others, stray: false };
+            let result = Err(StoreError::Refused { code: 1213, message: String::new() });
+            stage.service.finish(FinishedBatch { pipe: 0, batch, result });
+            let change = stage.send().expect("again");
+            assert!(change.release.is_some() && change.acquire.is_none());
         });
     }
 

@@ -35,6 +35,8 @@ pub(super) struct Owned {
     used: Option<Instant>,
     /// Callers that wait until the row is right.
     told: Vec<Countdown>,
+    /// Those of them for whom the row is being written.
+    telling: Vec<Countdown>,
     /// The name is in the list of those to be shown.
     listed: bool,
     /// The name is in the list of those that are kept.
@@ -45,7 +47,7 @@ impl Owned {
     /// The row after a grant.
     pub(super) fn granted(token: u64) -> Self {
         let (wanted, listed, timed) = (false, false, false);
-        let told = Vec::new();
+        let (told, telling) = <_>::default();
         Self {
             row: token,
             last: token,
@@ -54,9 +56,23 @@ impl Owned {
             due: None,
             used: None,
             told,
+            telling,
             listed,
             timed,
         }
+    }
+
+    /// The row after another grant: what waits for it goes on.
+    pub(super) fn after(before: Option<Self>, token: u64) -> Self {
+        let now = Self::granted(token);
+        let Some(before) = before else { return now };
+        let Self { told, telling, listed, timed, used, .. } = before;
+        Self { used, told, telling, listed, timed, ..now }
+    }
+
+    /// The row was written in another epoch, with this token.
+    pub(super) fn carried(&mut self, token: u64) {
+        (self.row, self.last, self.shown) = (token, self.last.max(token), token);
     }
 
     /// The token that the row has.
@@ -82,6 +98,12 @@ impl Owned {
     pub(super) fn is_overdue(&self, token: u64, since: Option<Instant>) -> bool {
         let asked = self.wanted || !self.told.is_empty() || self.shown != 0;
         self.is_behind(token) && (asked || since.is_none_or(|since| since.elapsed() >= BEHIND))
+    }
+
+    /// The row is being written, as it is to be now. A hold that comes later is no concern of those who have asked.
+    pub(super) fn begin_telling(&mut self) {
+        let told = std::mem::take(&mut self.told);
+        self.telling.extend(told);
     }
 
     /// Whether another proxy wants the name.
@@ -158,6 +180,8 @@ impl Owned {
 
     /// The row was not written after all.
     pub(super) fn show_again(&mut self) {
+        let telling = std::mem::take(&mut self.telling);
+        self.told.extend(telling);
         self.due.get_or_insert(Due::Show);
     }
 
@@ -168,6 +192,7 @@ impl Owned {
 
     /// The row was written, and shows this.
     pub(super) fn shows(&mut self, token: u64, held: bool, wanted: bool) {
+        self.telling.clear();
         (self.row, self.last) = (token, self.last.max(token));
         self.shown = if held { token } else { 0 };
         self.wanted = wanted;

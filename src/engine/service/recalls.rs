@@ -17,7 +17,19 @@ impl Service {
     pub(super) fn recall(&mut self, key: &Key) {
         let Some(state) = self.keys.get_mut(key) else { return };
         let (unused, (token, since)) = (state.is_unused(), state.hold());
-        let Some(owned) = state.owned.as_mut().filter(|owned| !owned.is_wanted()) else { return };
+        let in_flight = state.in_flight;
+        let Some(owned) = &mut state.owned else { return };
+        if owned.is_wanted() {
+            // The change that was due may have come to nothing.
+            if unused && !in_flight && owned.due().is_none() {
+                owned.set_due(Due::GiveBack);
+                self.keys.list(key);
+            }
+            return;
+        }
+        if !self.keeping.is_on() && !owned.is_ahead() {
+            return;
+        }
         owned.want();
         self.metrics.recalls.with_label_values(&["received"]).inc();
         if unused {
@@ -51,6 +63,7 @@ impl Service {
             // There was no row.
             if let Some(state) = self.keys.get_mut(key) {
                 let mut owned = Owned::granted(row.token);
+                owned.want();
                 owned.set_due(Due::GiveBack);
                 state.owned = Some(owned);
             }

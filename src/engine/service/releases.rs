@@ -2,9 +2,10 @@
 
 use tokio::sync::oneshot;
 
-use super::Service;
 use super::countdown::Countdown;
 use super::keys::PendingRelease;
+use super::{Service, events};
+use crate::engine::shared::history::RELEASED;
 use crate::lock::name::Key;
 use crate::types::ProxyId;
 
@@ -46,6 +47,28 @@ impl Service {
                 state.release = Some(PendingRelease { token, done: None });
                 self.keys.list_later(&key);
             }
+        }
+    }
+
+    /// A release whose row is another one's by now is done.
+    pub(super) fn end_release_without_row(&mut self, key: &Key) {
+        let state = self.keys.get(key);
+        if state.is_some_and(|state| state.release.is_some() && state.owned.is_none()) {
+            self.end_release(key);
+        }
+    }
+
+    /// A release is done: its session is told.
+    pub(super) fn end_release(&mut self, key: &Key) {
+        let Some(state) = self.keys.get_mut(key) else {
+            return;
+        };
+        let release = state.release.take();
+        if let Some(release) = &release
+            && let Some(held) = state.held.take_if(|held| held.token == release.token)
+        {
+            let kept = events::ended((&self.metrics, &self.history), key, held, RELEASED);
+            self.metrics.hold_seconds.observe(kept.as_secs_f64());
         }
     }
 

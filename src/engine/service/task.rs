@@ -221,7 +221,9 @@ impl Service {
             EngineRequest::Release { locks, proxy, reply } => {
                 self.release_all(locks, proxy, Some(&Countdown::new(reply)));
             }
-            EngineRequest::WriteNow { reply } => self.write_now(&Countdown::new(reply)),
+            EngineRequest::WriteNow { keys, reply } => {
+                self.write_now(&keys, &Countdown::new(reply));
+            }
             EngineRequest::TakeDeferred => {}
             EngineRequest::WithoutRow { conn, events } => {
                 self.native.note_without_row(conn, events);

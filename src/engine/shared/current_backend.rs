@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 
 use crate::config::HostPort;
 use crate::servers::writer::Destination;
-use crate::types::BackendId;
+use crate::types::{BackendId, ProxyId};
 
 /// The server's connection that works for a session now, if one does. Copies speak of the same session.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +21,8 @@ struct Assigned {
     run: Option<i64>,
     /// How many are ending it at the server.
     condemned: u32,
+    /// The incarnation that it was tagged with at its login, if that is known.
+    mark: Option<ProxyId>,
 }
 
 /// Whether a connection that a session gives back may work for another one.
@@ -42,7 +44,7 @@ impl CurrentBackend {
 
     /// From here on this connection works for the session. `run`: the server's start, if the connection has told it.
     pub fn set(&self, id: BackendId, run: Option<i64>, to: Option<Destination>) {
-        *self.0.lock() = Some(Assigned { id, to, run, condemned: 0 });
+        *self.0.lock() = Some(Assigned { id, to, run, condemned: 0, mark: None });
     }
 
     /// Whether the connection leads to a server that is not the writer any more.
@@ -63,6 +65,18 @@ impl CurrentBackend {
     /// Where the connection leads, if that is another server than the writer.
     pub fn at_replica(&self) -> Option<Destination> {
         self.0.lock().as_ref()?.to.clone().filter(Destination::is_replica)
+    }
+
+    /// The connection was tagged with this incarnation at its login.
+    pub fn note_mark(&self, mark: Option<ProxyId>) {
+        if let Some(assigned) = &mut *self.0.lock() {
+            assigned.mark = mark;
+        }
+    }
+
+    /// Whether a takeover of this incarnation finds the connection by its tag.
+    pub fn is_marked(&self, proxy: ProxyId) -> bool {
+        self.0.lock().as_ref().is_some_and(|assigned| assigned.mark == Some(proxy))
     }
 
     /// The connection has told the server's start.

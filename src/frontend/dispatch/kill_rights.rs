@@ -103,7 +103,7 @@ async fn judged_by_example(
 ) -> Result<KillRights, CloseReason> {
     let Some(shared) = cx.context.shared.clone() else { return Ok(KillRights::Refused) };
     let Some(own) = cx.server.pooled().key() else { return Ok(KillRights::Refused) };
-    let key = Arc::new(own.of_user(user.clone(), own.since));
+    let key = Arc::new(own.of_user(user.clone(), shared.pool.accounts_as_of()));
     let (context, capabilities) = (cx.context, cx.capabilities());
     let Some(idle) = idle_connection(context, &shared, &key, capabilities).await else {
         return Ok(KillRights::Refused);

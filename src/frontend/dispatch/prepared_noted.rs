@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::kill::{Kill, run_prepared_kill};
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::call_context::CallContext;
-use crate::frontend::locks::commit_fence::{fence, fences, reads_locks, write_now};
+use crate::frontend::locks::commit_fence::{WhichRows, fence, fences, names_locks, write_now};
 use crate::frontend::locks::write_fence::{fence_write, fences_writes};
 use crate::frontend::prepared::session_id::note_prepared;
 use crate::frontend::shared::context::Context;
@@ -47,7 +47,7 @@ pub(crate) async fn prepare_noted(
 
 /// What is to be known of a prepared statement whose executions are fenced.
 pub(super) fn noted_of(context: &Context, text: &[u8], dialect: Dialect) -> Option<Noted> {
-    let (config, reads) = (&context.config, reads_locks(context, text));
+    let (config, reads) = (&context.config, names_locks(context, text));
     let reads = || reads.then_some(Noted::Reads);
     if !fences(config) {
         return reads();
@@ -83,7 +83,7 @@ pub(crate) async fn execute_noted(
             None
         }
         Some(Noted::Reads) => {
-            write_now(cx).await?;
+            write_now(cx, WhichRows::All).await?;
             None
         }
         Some(Noted::Asks(_)) | None => return Ok(false),

@@ -7,7 +7,7 @@ use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::arguments::Given;
 use crate::frontend::locks::bare_call::{CallInPacket, check_alias, gives_no_row};
 use crate::frontend::locks::call_context::CallContext;
-use crate::frontend::locks::commit_fence::{fence_text, fences, reads_locks, write_now};
+use crate::frontend::locks::commit_fence::{WhichRows, fence_text, fences, reads_locks, write_now};
 use crate::frontend::locks::ended_wait::answer_ended_wait;
 use crate::frontend::locks::operations::{CallResult, make_call};
 use crate::frontend::locks::reading::{classify_text, pieces_of};
@@ -55,7 +55,7 @@ pub(crate) async fn run_text(
         return Ok(Answered::Done);
     }
     if reads_locks(cx.context, text) {
-        write_now(cx).await?;
+        write_now(cx, WhichRows::All).await?;
     }
     if let Some(pieces) = pieces_to_fence(cx, text).await? {
         return Ok(several(cx, &payload[..at], text, &pieces));

@@ -97,7 +97,7 @@ pub(super) async fn put_question(cx: &mut CallContext<'_>) -> Result<Option<Vec<
         count(cx, "denied");
         return Ok(None);
     }
-    write_now(cx).await?;
+    write_now(cx, WhichRows::Own).await?;
     match ask(cx, &schema, proxy, grants).await? {
         Fence::Own => {
             count(cx, "fenced");
@@ -145,32 +145,46 @@ pub(super) async fn put_question(cx: &mut CallContext<'_>) -> Result<Option<Vec<
     }
 }
 
+/// Which rows are to be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WhichRows {
+    /// Those of the session's locks.
+    Own,
+    /// Those of all sessions here.
+    All,
+}
+
 /// Who only looks waits no longer for rows that cannot be written.
 const LOOKS: Duration = Duration::from_secs(2);
 
 /// Has the rows of locks written, where they may be older than the locks. A session that holds locks finds its own.
-pub(crate) async fn write_now(cx: &mut CallContext<'_>) -> Result<(), CloseReason> {
+pub(crate) async fn write_now(cx: &mut CallContext<'_>, all: WhichRows) -> Result<(), CloseReason> {
     let engine = &cx.context.engine;
     if !engine.writes_behind() {
         return Ok(());
     }
-    let looks = cx.locks.ledger().held().is_empty();
+    let own: Vec<Key> = cx.locks.ledger().held().grants().into_iter().map(|(key, _)| key).collect();
     let written = async {
-        if looks {
-            let _ = timeout(LOOKS, engine.write_now()).await;
-        } else {
-            engine.write_now().await;
+        if !own.is_empty() {
+            engine.write_now(own).await;
+        }
+        if all == WhichRows::All {
+            let _ = timeout(LOOKS, engine.write_now(Vec::new())).await;
         }
         Ok(())
     };
     attend(cx.locks, cx.context, Errand::new(ErrandKind::Fence, written)).await
 }
 
-/// Whether a text may read the lock tables, whose rows may be older than the locks.
+/// Whether a text may read the lock tables now, whose rows may be older than the locks.
 pub(crate) fn reads_locks(context: &Context, text: &[u8]) -> bool {
+    context.engine.writes_behind() && names_locks(context, text)
+}
+
+/// Whether a text may read the lock tables.
+pub(crate) fn names_locks(context: &Context, text: &[u8]) -> bool {
     let schema = context.config.store.as_ref().map(|store| store.schema.as_bytes());
-    context.engine.writes_behind()
-        && schema.is_some_and(|schema| has_any(text, &[schema, VIEW.as_bytes()]))
+    schema.is_some_and(|schema| has_any(text, &[schema, VIEW.as_bytes()]))
 }
 
 /// On MariaDB a COMMIT leaves the error of the question where SHOW WARNINGS finds it: another statement on a table

@@ -75,6 +75,7 @@ impl Mover<'_> {
             let Some(pooled) = self.pooled_mut() else { return Ok(Checkout::TooLate) };
             let to = backend.to();
             pooled.place.current().set(backend.id(), backend.run(), Some(to.clone()));
+            pooled.place.current().note_mark(backend.tag());
             if to.is_left() {
                 // Nobody will tell that of a connection that is new.
                 pooled.leaves_connection();

@@ -73,7 +73,8 @@ impl Changes {
             secrets.admissions().clear();
         }
         if privileges && (well || !single) {
-            pool.accounts_changed();
+            // A client without any privilege can send several statements, of which one fails.
+            pool.accounts_changed(well);
         }
         if changed {
             programs.are_stale();

@@ -33,6 +33,7 @@ pub(super) fn join_legs(
     match login.standing {
         LoginStanding::Asked { server, to, judged } => {
             current.set(id, None, Some(to.clone()));
+            current.note_mark(account.tag);
             let server = Backend::new(server, &greeting, opened, to, capabilities);
             let (server, pooled) = logged_in(server, account, current, events, context);
             let mut link = Link::new(client, Some(server), capabilities, guard, context);

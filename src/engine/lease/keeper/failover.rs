@@ -64,7 +64,7 @@ impl Keeper {
         let versions = mine.versions.clone();
         let longest = milliseconds(self.server.longest(self.terms));
         let conn = self.link.get_any().await?;
-        self.access.keep_names.set_found(conn.finds_all_tagged().await?);
+        self.access.keep_names.set_found(conn.finds_all_tagged().await.unwrap_or(false));
         let row = ProxyRow {
             id,
             state: ProxyState::Live,
