@@ -11,7 +11,8 @@ pub(super) const AT_ONCE: u64 = 1;
 /// A row's `ticket` with this value asks for [`Precedence::Pass`] in a grant. Those above [`ASK`], in a grant, are tokens
 /// since which this proxy waits.
 pub(super) const PASS: u64 = 2;
-/// A row's `ticket` with this value asks for [`Precedence::Ask`] in a grant.
+/// A row's `ticket` with this value asks for [`Precedence::Ask`] in a grant, and without a holder for
+/// [`Precedence::Answer`].
 pub(super) const ASK: u64 = 3;
 
 /// The rows of a batch: for each key a release, a grant, or both. With `run`, each has a further column.
@@ -31,7 +32,12 @@ pub(super) fn values(me: u64, changes: &[LockChange], run: Option<u64>) -> Vec<V
             values.extend([none(), none(), ticket.into()]);
             values.extend(run.map(|_| zero()));
         }
-        if let Some(grant) = acquire {
+        if acquire.as_ref().is_some_and(|grant| grant.turn == Precedence::Answer) {
+            let (zero, none) = (|| Value::UInt(0), || Value::Bytes(Vec::new()));
+            values.push(key.as_bytes().into());
+            values.extend([zero(), zero(), zero(), zero(), none(), none(), ASK.into()]);
+            values.extend(run.map(|_| zero()));
+        } else if let Some(grant) = acquire {
             values.push(key.as_bytes().into());
             values.extend([grant.token.into(), me.into(), grant.id.into(), grant.conn.0.into()]);
             values.extend([name(grant), owner(grant)]);
@@ -39,7 +45,7 @@ pub(super) fn values(me: u64, changes: &[LockChange], run: Option<u64>) -> Vec<V
                 Precedence::Yield => Value::UInt(0),
                 Precedence::Pass => PASS.into(),
                 Precedence::Queue(since) => since.max(ASK + 1).into(),
-                Precedence::Ask => ASK.into(),
+                Precedence::Ask | Precedence::Answer => ASK.into(),
                 Precedence::Show(token) => token.into(),
                 Precedence::Take => AT_ONCE.into(),
             });

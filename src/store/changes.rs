@@ -103,6 +103,8 @@ pub enum Precedence {
     /// Takes nothing: the row names this proxy as waiting, unless it names another one, so that its owner says who has the
     /// lock.
     Ask,
+    /// Takes another proxy's question out of the writer's own row.
+    Answer,
 }
 
 /// The other incarnations, as a batch needs them.

@@ -1,5 +1,6 @@
 //! Rows of the lock tables, as they are read.
 
+use super::change_rows::ASK;
 use crate::types::ProxyId;
 
 /// A lock row.
@@ -24,6 +25,13 @@ pub struct LockRow {
     ///
     /// [`run_number`]: super::identity::run_number
     pub run: u64,
+}
+
+impl LockRow {
+    /// Whether the proxy that it names as waiting only asks who has the lock.
+    pub fn asks(&self) -> bool {
+        self.want != 0 && self.ticket == ASK
+    }
 }
 
 /// The columns of a lock row, in the order in which they are read.

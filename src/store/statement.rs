@@ -211,6 +211,8 @@ fn assignments(me: u64, others: &Others, run: Option<u64>) -> String {
         sql,
         "want=CASE \
          WHEN locks.want=0 AND VALUES(holder)=0 THEN 0 \
+         WHEN VALUES(holder)=0 AND VALUES(ticket)={ASK} THEN \
+           IF(locks.holder={me} AND locks.ticket={ASK},0,locks.want) \
          WHEN VALUES(holder)=0 THEN \
            IF(locks.want={me},IF(VALUES(ticket)={AT_ONCE},0,locks.want),\
            IF({gone},0,LAST_INSERT_ID(locks.want))) \

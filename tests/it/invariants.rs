@@ -615,6 +615,14 @@ fn a_question_to_an_owner_takes_nothing(server: &Server) {
     let ask = |id| acquire_as(Precedence::Ask, "k", id);
     let row = store.run_one(&two, ask(20)).rows[0].clone();
     assert_eq!((row.holder, row.token, row.want), (1, token, 2));
+    assert!(row.asks());
+    // Its owner takes the question out, and nobody else.
+    for (owner, want) in [(&two, 2), (&one, 0)] {
+        store.run_one(owner, acquire_as(Precedence::Answer, "k", 30));
+        let at_store =
+            store.sql("SELECT CONCAT(holder,' ',tok,' ',want) FROM {}.locks WHERE k='Lk'");
+        assert_eq!(at_store, [format!("1 {token} {want}")]);
+    }
     store.run_one(&one, release("k", token));
     let row = store.run_one(&two, ask(21)).rows[0].clone();
     assert_eq!((row.holder, row.grant), (0, 10));

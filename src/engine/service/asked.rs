@@ -14,9 +14,7 @@ pub(super) struct OwnerAsked {
     pub(super) since: Instant,
 }
 
-/// An owner that has a holder in its row corrects that within this time, or the row is right.
-const CORRECTED: Duration = Duration::from_millis(80);
-/// How long an owner is waited for whose row has no holder.
+/// How long an owner that does not answer is waited for.
 const ANSWERED: Duration = Duration::from_secs(1);
 
 impl OwnerAsked {
@@ -24,10 +22,16 @@ impl OwnerAsked {
         Self { token: row.token, since: Instant::now() }
     }
 
-    /// Whether the row says what is so: its owner has written since, or would have.
-    pub(super) fn is_answered(&self, row: &LockRow) -> bool {
-        let since = self.since.elapsed();
-        let held = row.conn != 0;
-        (held && (row.token != self.token || since >= CORRECTED)) || since >= ANSWERED
+    /// Whether the row says what is so. Its owner has written who has the lock, or has taken this proxy's question out of it,
+    /// which was there at `placed`, before the row was read. From then on the owner writes each change of the name.
+    pub(super) fn is_answered(
+        &self,
+        row: &LockRow,
+        me: u64,
+        (placed, read): (Option<Instant>, Instant),
+    ) -> bool {
+        let taken = placed.is_some_and(|at| at >= self.since && read > at) && row.want != me;
+        let written = row.token != self.token;
+        (row.conn != 0 && (written || taken)) || self.since.elapsed() >= ANSWERED
     }
 }

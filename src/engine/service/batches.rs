@@ -133,6 +133,11 @@ impl Service {
                 withdraw,
             });
         }
+        if due == Due::Answer {
+            state.in_flight = true;
+            let acquire = Some(GrantAttempt { turn: Precedence::Answer, ..asking(&key, 0) });
+            return Some(LockChange { key, release: None, acquire, withdraw });
+        }
         let release = Some(RowRelease::of(owned.row()));
         let held = state.held.as_ref();
         let shows = held.map_or(0, |held| held.token);
@@ -193,9 +198,8 @@ fn turn(state: &mut KeyState, hand_over: bool) -> Precedence {
         return Precedence::Take;
     }
     match &state.granting {
-        Some(Waiter { ticket, claim, .. }) if !claim.once || remote.asked.is_some() => {
-            Precedence::Queue(*ticket)
-        }
+        Some(Waiter { ticket, claim, .. }) if !claim.once => Precedence::Queue(*ticket),
+        Some(_) if remote.asked.is_some() && !remote.placed => Precedence::Ask,
         _ => Precedence::Yield,
     }
 }

@@ -119,6 +119,8 @@ pub(super) struct KeyState {
     pub(super) in_flight: bool,
     /// A session asks who has the lock, and the row's owner must be asked.
     pub(super) asks: bool,
+    /// When the row was last known to name this proxy as one that asks or waits.
+    pub(super) placed_at: Option<Instant>,
     /// Sessions that wait for the owner's answer.
     pub(super) asking: u32,
     /// That change only shows in the row who has the lock.

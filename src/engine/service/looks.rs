@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 
 use super::asked::OwnerAsked;
 use crate::engine::io::reader::Lookup;
@@ -42,6 +43,8 @@ pub(super) struct Looks {
     order: VecDeque<Key>,
     /// Looks of the read at the store: a session that asks later must not get an answer from before.
     under_way: LooksByKey,
+    /// When that read was sent.
+    began: Instant,
 }
 
 impl Looks {
@@ -51,6 +54,7 @@ impl Looks {
             next: LooksByKey::new(),
             order: VecDeque::new(),
             under_way: LooksByKey::new(),
+            began: Instant::now(),
         }
     }
 
@@ -79,9 +83,15 @@ impl Looks {
     }
 
     /// Sends the read of these keys. `probed` are those of them that sessions here wait for.
-    pub(super) fn send(&self, keys: Vec<Key>, probed: Vec<Key>, others: Arc<Others>) {
+    pub(super) fn send(&mut self, keys: Vec<Key>, probed: Vec<Key>, others: Arc<Others>) {
+        self.began = Instant::now();
         // The reader is idle, so its channel of one has room.
         let _ = self.reader.try_send(Lookup { keys, probed, others });
+    }
+
+    /// When the read was sent that is or was under way.
+    pub(super) fn began(&self) -> Instant {
+        self.began
     }
 
     /// The sessions that asked about a key which was read.

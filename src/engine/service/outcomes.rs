@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use tokio::time::Instant;
+
 use super::asked::OwnerAsked;
 use super::doubts::SECOND_LOOK;
 use super::keys::{KeyState, LocalHold, PendingRelease, Remote, Waiter};
@@ -19,7 +21,7 @@ use crate::store::batch::BatchResult;
 use crate::store::connection::StoreError;
 use crate::store::identity::same_run;
 use crate::store::rows::LockRow;
-use crate::store::statement::{BatchWriter, GrantAttempt, LockChange, RowRelease};
+use crate::store::statement::{BatchWriter, GrantAttempt, LockChange, Precedence, RowRelease};
 use crate::types::{ConnectionId, ProxyId};
 
 /// The outcome of a batch for one key.
@@ -142,7 +144,7 @@ impl Service {
             remote.placed = false;
         }
         let Some(waiter) = state.granting.take() else {
-            if let Some(acquire) = &acquire {
+            if let Some(acquire) = acquire.as_ref().filter(|a| a.turn == Precedence::Ask) {
                 self.owner_was_asked(&key, acquire, outcome.row, outcome.current);
             }
             return;
@@ -259,6 +261,7 @@ impl Service {
         if let Some(row) = outcome.row.filter(|_| outcome.guarded) {
             let remote = state.remote.get_or_insert_default();
             remote.placed = row.want == outcome.writer.proxy.0;
+            state.placed_at = remote.placed.then(Instant::now);
             let keeps = self.others.keeping.contains(&ProxyId(row.holder));
             if keeps && remote.placed {
                 let _ = self.rings.send(ProxyId(row.holder));

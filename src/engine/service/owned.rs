@@ -255,7 +255,7 @@ mod tests {
     use crate::store::batch::BatchResult;
     use crate::store::connection::StoreError;
     use crate::store::rows::LockRow;
-    use crate::store::statement::{LockChange, Others, RowRelease};
+    use crate::store::statement::{LockChange, Others, Precedence, RowRelease};
     use crate::types::{BackendId, ConnectionId, Flavour};
 
     const ME: ProxyId = ProxyId(7);
@@ -464,14 +464,14 @@ mod tests {
                 if held {
                     last = stage.gets(2).0;
                 }
-                stage.service.recall(&key());
+                stage.service.recall(&key(), false);
                 let change = stage.send().expect("an answer");
                 assert_eq!(change.acquire.as_ref().map(|a| a.token), held.then_some(last));
                 stage.carry_out(change);
                 if held {
                     assert_eq!((stage.row.conn, stage.row.token), (2, last));
                     // The row was written before the other proxy's place was known.
-                    stage.service.recall(&key());
+                    stage.service.recall(&key(), false);
                     assert!(stage.lets_go(last), "by the store");
                 }
                 assert_eq!((stage.row.holder, stage.row.token), (0, last));
@@ -539,7 +539,7 @@ mod tests {
         on_engine_thread(async {
             let mut stage = Stage::new();
             stage.keeps();
-            stage.service.recall(&key());
+            stage.service.recall(&key(), false);
             let change = stage.send().expect("an answer");
             let writer = stage.service.writer.clone().expect("joined");
             let others = Arc::clone(&stage.service.others);
@@ -548,6 +548,35 @@ mod tests {
             stage.service.finish(FinishedBatch { pipe: 0, batch, result });
             let change = stage.send().expect("again");
             assert!(change.release.is_some() && change.acquire.is_none());
+        });
+    }
+
+    /// Another proxy asks who has the lock: it is told that the row is right.
+    #[test]
+    fn a_question_is_answered_though_the_row_is_right() {
+        on_engine_thread(async {
+            let mut stage = Stage::new();
+            stage.keeps();
+            let idle = stage.after(BEHIND * 2).await.expect("the first hold is over");
+            stage.carry_out(idle);
+            let (token, _) = stage.gets(2);
+            let shown = stage.after(BEHIND * 2).await.expect("a hold that lasts");
+            stage.carry_out(shown);
+            for _ in 0..2 {
+                stage.service.recall(&key(), true);
+                let change = stage.send().expect("an answer");
+                let turn = change.acquire.as_ref().map(|grant| grant.turn);
+                assert_eq!((turn, change.release), (Some(Precedence::Answer), None));
+                let writer = stage.service.writer.clone().expect("joined");
+                let others = Arc::clone(&stage.service.others);
+                let batch = Batch { writer, changes: vec![change], others, stray: false };
+                let (rows, guarded) = (vec![stage.row.clone()], true);
+                let result = Ok((0, BatchResult { rows, guarded, ..BatchResult::default() }));
+                stage.service.finish(FinishedBatch { pipe: 0, batch, result });
+            }
+            // From then on each change is written.
+            assert!(stage.lets_go(token));
+            assert_eq!((stage.row.holder, stage.row.token), (0, token));
         });
     }
 

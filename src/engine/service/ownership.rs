@@ -17,6 +17,8 @@ pub(super) enum Due {
     Show,
     /// Nobody needs the name here.
     GiveBack,
+    /// The row is right: the question of another proxy is taken out of it.
+    Answer,
 }
 
 /// A row that names this incarnation.

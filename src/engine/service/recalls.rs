@@ -2,6 +2,7 @@
 //! row names the proxy that asks, and its owner is rung.
 
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use super::Service;
 use super::asked::OwnerAsked;
@@ -14,15 +15,22 @@ use crate::types::ProxyId;
 
 impl Service {
     /// Another proxy wants an owned name: it is told who has the lock, or gets the name.
-    pub(super) fn recall(&mut self, key: &Key) {
+    /// `asks`: it only wants to know who has the lock.
+    pub(super) fn recall(&mut self, key: &Key, asks: bool) {
         let Some(state) = self.keys.get_mut(key) else { return };
         let (unused, (token, since)) = (state.is_unused(), state.hold());
         let in_flight = state.in_flight;
         let Some(owned) = &mut state.owned else { return };
         if owned.is_wanted() {
             // The change that was due may have come to nothing.
-            if unused && !in_flight && owned.due().is_none() {
-                owned.set_due(Due::GiveBack);
+            if !in_flight && owned.due().is_none() {
+                if unused {
+                    owned.set_due(Due::GiveBack);
+                } else if owned.is_behind(token) {
+                    owned.set_due(Due::Show);
+                } else if asks {
+                    owned.set_due(Due::Answer);
+                }
                 self.keys.list(key);
             }
             return;
@@ -36,6 +44,8 @@ impl Service {
             owned.set_due(Due::GiveBack);
         } else if owned.is_overdue(token, since) {
             owned.set_due(Due::Show);
+        } else if asks {
+            owned.set_due(Due::Answer);
         }
         self.keeping.let_wander(key);
         self.keys.list(key);
@@ -46,7 +56,7 @@ impl Service {
         if let Some(owned) = self.keys.get_mut(key).and_then(|state| state.owned.as_mut()) {
             owned.forget_wanted();
         }
-        self.recall(key);
+        self.recall(key, false);
     }
 
     /// The row names this proxy as waiting, or another one: its owner is rung.
@@ -72,6 +82,7 @@ impl Service {
         let placed = Some(row.want) == me;
         if let Some(state) = self.keys.get_mut(key) {
             state.remote.get_or_insert_default().placed = placed;
+            state.placed_at = placed.then(Instant::now);
         }
         if self.others.keeping.contains(&ProxyId(row.holder)) {
             let _ = self.rings.send(ProxyId(row.holder));

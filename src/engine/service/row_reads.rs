@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Service;
+use super::asked::OwnerAsked;
 use super::looks::{LookStage, PendingLook};
 use crate::engine::io::reader::FinishedRead;
 use crate::engine::io::wakeup::WakeReason;
@@ -128,7 +129,9 @@ impl Service {
         match (stage, used) {
             (LookStage::First, Some(row)) if keeps(row) => self.ask_owner(key, row, reply),
             (LookStage::First, Some(_)) => self.doubts.enter_second_look(key, reply),
-            (LookStage::Asked(asked), Some(row)) if keeps(row) && !asked.is_answered(row) => {
+            (LookStage::Asked(asked), Some(row))
+                if keeps(row) && !self.is_answered(key, &asked, row) =>
+            {
                 self.doubts.enter_asked(key, reply, asked);
             }
             (stage, _) => {
@@ -140,11 +143,18 @@ impl Service {
         }
     }
 
+    /// Whether a row that was read has the answer of its owner.
+    fn is_answered(&self, key: &Key, asked: &OwnerAsked, row: &LockRow) -> bool {
+        let placed = self.keys.get(key).and_then(|state| state.placed_at);
+        let me = self.writer.as_ref().map_or(0, |writer| writer.proxy.0);
+        asked.is_answered(row, me, (placed, self.looks.began()))
+    }
+
     /// Another proxy may want a name that is owned here.
     fn see_wanted(&mut self, key: &Key, row: &LockRow) {
         let mine = self.writer.as_ref().is_some_and(|writer| writer.proxy.0 == row.holder);
         if mine && self.others.waiting.contains(&ProxyId(row.want)) {
-            self.recall(key);
+            self.recall(key, row.asks());
         }
     }
 
@@ -189,7 +199,10 @@ impl Service {
             }
             // A session that tries once need not wait for more, unless its claim ends the hold, or the owner was asked.
             let keeps = row.filter(|row| self.others.keeping.contains(&ProxyId(row.holder)));
-            let asked = keeps.zip(remote.asked).is_some_and(|(row, asked)| !asked.is_answered(row));
+            let times = (state.placed_at, self.looks.began());
+            let asked = keeps
+                .zip(remote.asked)
+                .is_some_and(|(row, asked)| !asked.is_answered(row, me.unwrap_or_default(), times));
             let tries = |w: &&mut Waiter| w.claim.once && !(w.claim.native && of_servers) && !asked;
             for waiter in state.queue.iter_mut().filter(tries) {
                 waiter.answer(Acquired::NotFree);

@@ -72,6 +72,9 @@ const SETTINGS: &[Reason] = &[
     ("lockstead_server_replica", "no listener leads to replicas"),
     ("lockstead_replica_sessions", "no listener leads to replicas"),
     ("lockstead_witness", "there are no failover candidates"),
+    ("lockstead_granted_in_memory", "keep_names is off: tests/it/owned_names.rs"),
+    ("lockstead_owned_names", "keep_names is off"),
+    ("lockstead_name", "keep_names is off"),
 ];
 
 /// Panels, columns and fields that show nothing: in one mode, perhaps of one server, or in `all`; fields by the ends of their
