@@ -616,7 +616,7 @@ fn a_question_to_an_owner_takes_nothing(server: &Server) {
     let row = store.run_one(&two, ask(20)).rows[0].clone();
     assert_eq!((row.holder, row.token, row.want), (1, token, 2));
     assert!(row.asks());
-    // Its owner takes the question out, and nobody else.
+    // The owner takes the question out, and no other proxy can.
     for (owner, want) in [(&two, 2), (&one, 0)] {
         store.run_one(owner, acquire_as(Precedence::Answer, "k", 30));
         let at_store =
