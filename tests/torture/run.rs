@@ -54,7 +54,7 @@ fn faults_break_no_promise_on_shared_connections_of_mariadb() {
 const DURABLE: [Mode; 3] = [Mode::Durable; 3];
 const MOVING: [Mode; 4] = [Mode::Coexist, Mode::Durable, Mode::Coexist, Mode::Durable];
 
-/// Names stay with a proxy that uses them.
+/// Names stay with a proxy that uses them, if LOCKSTEAD_TORTURE_KEEP=1 asks for it.
 const KEEPS: &[&str] = &["--keep-names", "1s"];
 
 /// Connections of a proxy, where they are shared.
@@ -112,7 +112,7 @@ fn torture(flavour: Flavour, modes: &[Mode], pool_size: Option<u32>) {
         // With the feature `mutants`.
         mutant: mutant(),
         pool_size,
-        more: if setting("LOCKSTEAD_TORTURE_KEEP") == Some(0) { &[] } else { KEEPS },
+        more: if setting("LOCKSTEAD_TORTURE_KEEP") == Some(1) { KEEPS } else { &[] },
         ..Options::of_root(schema.clone())
     };
     let start = |(n, mode): (usize, &Mode)| {

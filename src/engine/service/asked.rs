@@ -15,7 +15,7 @@ pub(super) struct OwnerAsked {
 }
 
 /// How long an owner that does not answer is waited for.
-const ANSWERED: Duration = Duration::from_secs(1);
+const ANSWERED: Duration = Duration::from_secs(5);
 
 impl OwnerAsked {
     pub(super) fn now(row: &LockRow) -> Self {
