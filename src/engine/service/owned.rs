@@ -105,7 +105,8 @@ impl Service {
                 events::ended((&self.metrics, &self.history), key, held, RELEASED);
             }
         }
-        if !granted && self.keys.get(key).is_some_and(KeyState::is_unused) {
+        let left = |state: &KeyState| state.owned.is_some() && state.is_unused();
+        if !granted && self.keys.get(key).is_some_and(left) {
             self.keep(key);
         }
         granted
