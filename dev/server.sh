@@ -154,6 +154,7 @@ server_options() {
     "--log-error=$dir/error.log"
     --server-id=1 --log-bin=binlog --binlog-format=ROW --sync-binlog=1
     --innodb-flush-log-at-trx-commit=1 "--max-connections=$connections" --local-infile=1
+    --long-query-time=3600 # a busy machine's slow statement would have another status flag
     "--ssl-ca=$dir/tls/ca.pem" "--ssl-cert=$dir/tls/server-cert.pem"
     "--ssl-key=$dir/tls/server-key.pem")
   [ "$1" = mariadb ] || options+=(--mysqlx=OFF)
