@@ -27,6 +27,10 @@ pub const WINDOW: u64 = 1 << 16;
 /// The attempts that write who has the lock have this bit.
 pub const SHOW: u64 = 1 << 63;
 
+/// A row whose attempt has this bit is exact: until it is free or another attempt's, its owner writes each change before it
+/// answers a client.
+pub const EXACT: u64 = 1 << 62;
+
 /// A row of the writer's is to be free, or the next session's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowRelease {
@@ -85,6 +89,14 @@ pub struct GrantAttempt {
     pub after: Option<u64>,
 }
 
+impl GrantAttempt {
+    /// An id of this attempt alone, without the bits [`SHOW`] and [`EXACT`]: the row of an earlier one must not look like
+    /// its own.
+    pub fn new_id() -> u64 {
+        rand::random_range(1..EXACT)
+    }
+}
+
 /// How a grant treats other proxies that want the same lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precedence {
@@ -103,7 +115,7 @@ pub enum Precedence {
     /// Takes nothing: the row names this proxy as waiting, unless it names another one, so that its owner says who has the
     /// lock.
     Ask,
-    /// Takes another proxy's question out of the writer's own row.
+    /// Makes the writer's own row [`EXACT`], and takes another proxy's question out of it.
     Answer,
 }
 

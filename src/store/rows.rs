@@ -1,6 +1,7 @@
 //! Rows of the lock tables, as they are read.
 
 use super::change_rows::ASK;
+use super::changes::EXACT;
 use crate::types::ProxyId;
 
 /// A lock row.
@@ -31,6 +32,11 @@ impl LockRow {
     /// Whether the proxy that it names as waiting only asks who has the lock.
     pub fn asks(&self) -> bool {
         self.want != 0 && self.ticket == ASK
+    }
+
+    /// Whether its owner writes each change of it first ([`EXACT`]).
+    pub fn is_exact(&self) -> bool {
+        self.grant & EXACT != 0
     }
 }
 

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use mysql_async::Value;
 
 pub use super::changes::{
-    BatchWriter, GrantAttempt, LockChange, Others, Precedence, RowRelease, SHOW, WINDOW,
+    BatchWriter, EXACT, GrantAttempt, LockChange, Others, Precedence, RowRelease, SHOW, WINDOW,
 };
 
 use super::change_rows::{ASK, AT_ONCE, COLUMNS, PASS, name, owner, padded, table, values};
@@ -185,7 +185,9 @@ fn assignments(me: u64, others: &Others, run: Option<u64>) -> String {
         let granted = |token| format!("VALUES(holder)<>0 AND {}", free(token));
         (free("ticket"), granted("ticket"), granted("tok"))
     };
-    let _ = write!(sql, "sess=IF(VALUES(holder)<>0 AND {decided},VALUES(sess),locks.sess),");
+    let exact = format!("locks.sess|IF(VALUES(ticket)={ASK} AND locks.holder={me},{EXACT},0)");
+    let _ =
+        write!(sql, "sess=IF(VALUES(holder)<>0,IF({decided},VALUES(sess),locks.sess),{exact}),");
     for name in columns {
         let _ = write!(sql, "{name}=IF({granted},VALUES({name}),locks.{name}),");
     }

@@ -262,7 +262,7 @@ fn carrying_sql(
 fn to_change(held: &CarriedLock) -> LockChange {
     let grant = GrantAttempt {
         // The id of no attempt: nobody asks for this one.
-        id: rand::random_range(1..=u64::MAX >> 1),
+        id: GrantAttempt::new_id(),
         token: held.token,
         conn: held.conn,
         name: held.name.clone(),

@@ -14,8 +14,10 @@ on_both! {
     a_name_that_is_used_again_passes_without_a_write
     a_session_finds_its_token_in_the_tables_at_once
     another_proxy_gets_a_name_that_is_only_kept
+    another_proxy_hears_who_has_a_lock_that_no_row_shows_yet
     a_busy_name_passes_to_a_proxy_that_wants_it
     a_name_is_given_back_when_its_time_is_over
+    a_stopped_owner_keeps_a_lock_that_no_row_shows
     tokens_grow_after_the_death_of_an_owner
 }
 
@@ -67,6 +69,10 @@ fn gets(session: &mut Session, name: &str) {
     assert_eq!(got.as_deref(), Some("1"), "{name}");
 }
 
+fn is_free(session: &mut Session, name: &str) -> Option<String> {
+    session.value(&format!("SELECT IS_FREE_LOCK('{name}')"))
+}
+
 fn a_name_that_is_used_again_passes_without_a_write(server: &Server) {
     let own = suited(server);
     let a = Proxy::start(&own.server.url, &LONG);
@@ -110,14 +116,42 @@ fn another_proxy_gets_a_name_that_is_only_kept(server: &Server) {
     let a = Proxy::start(&own.server.url, &LONG);
     let b = join(&own.server, &a, &LONG);
     let (mut one, mut two) = (Session::at(a.port), Session::at(b.port));
-    for name in ["a", "b", "c"] {
+    for (name, way) in [("waits", 0), ("tries", 1), ("asks", 2)] {
         use_until_kept(&a, &mut one, name);
         let began = Instant::now();
-        gets(&mut two, name);
+        match way {
+            0 => gets(&mut two, name),
+            1 => assert_eq!(tries(&mut two, name).as_deref(), Some("1")),
+            _ => assert_eq!(is_free(&mut two, name).as_deref(), Some("1")),
+        }
         assert!(began.elapsed() < Duration::from_secs(50), "not after its time: {name}");
-        two.unlock(name);
+        two.run("DO RELEASE_ALL_LOCKS()");
     }
     assert!(a.metric("lockstead_name_recalls_total{way=\"received\"}") > 0.5);
+}
+
+fn another_proxy_hears_who_has_a_lock_that_no_row_shows_yet(server: &Server) {
+    let own = suited(server);
+    let a = Proxy::start(&own.server.url, &LONG);
+    let b = join(&own.server, &a, &LONG);
+    let (mut one, mut two) = (Session::at(a.port), Session::at(b.port));
+    for way in 0..3 {
+        let name = format!("k{way}");
+        use_until_kept(&a, &mut one, &name);
+        one.lock(&name);
+        match way {
+            0 => assert_eq!(is_free(&mut two, &name).as_deref(), Some("0")),
+            1 => assert_eq!(tries(&mut two, &name).as_deref(), Some("0")),
+            _ => {
+                let used = two.value(&format!("SELECT IS_USED_LOCK('{name}')"));
+                assert_eq!(used, Some(one.id().to_string()));
+            }
+        }
+        // A lock that was released is free for a client that is told so.
+        one.unlock(&name);
+        assert_eq!(tries(&mut two, &name).as_deref(), Some("1"));
+        two.unlock(&name);
+    }
 }
 
 /// Sessions of the owner take the lock in turn, and never leave the name alone.
@@ -160,6 +194,23 @@ fn a_name_is_given_back_when_its_time_is_over(server: &Server) {
     // The name is used as before.
     one.lock("k");
     assert!(token(&mut one, &a.schema, "k") > 0);
+}
+
+fn a_stopped_owner_keeps_a_lock_that_no_row_shows(server: &Server) {
+    let own = suited(server);
+    let a = Proxy::start(&own.server.url, &LONG);
+    let b = join(&own.server, &a, &["--lease", "1m", "--keep-names", "1m"]);
+    let (mut one, mut two) = (Session::at(a.port), Session::at(b.port));
+    use_until_kept(&a, &mut one, "k");
+    for _ in 0..10 {
+        one.lock("k");
+        a.signal("STOP");
+        assert_eq!(tries(&mut two, "k").as_deref(), Some("0"));
+        a.signal("CONT");
+        one.unlock("k");
+        assert_eq!(tries(&mut two, "k").as_deref(), Some("1"));
+        two.unlock("k");
+    }
 }
 
 fn tokens_grow_after_the_death_of_an_owner(server: &Server) {

@@ -9,7 +9,7 @@ use crate::engine::service::keys::{KeyState, Remote, Waiter};
 use crate::lock::name::Key;
 use crate::mutants::{self, Mutant};
 use crate::store::statement::{
-    BatchWriter, GrantAttempt, LockChange, Precedence, RowRelease, SHOW,
+    BatchWriter, EXACT, GrantAttempt, LockChange, Precedence, RowRelease, SHOW,
 };
 use crate::types::ConnectionId;
 
@@ -74,9 +74,9 @@ impl Service {
             let asks = std::mem::take(&mut state.asks) && state.owned.is_none();
             let ask = asks && state.granting.is_none() && release.is_none();
             let ask = ask.then(|| asking(&key, writer.base.max(self.last_token) + 1));
+            let exact = exactness(state.owned.as_ref());
             let acquire = state.granting.as_ref().map(|w| GrantAttempt {
-                // Of this attempt alone: the row of an earlier one must not look like its own.
-                id: rand::random_range(1..=u64::MAX >> 1),
+                id: GrantAttempt::new_id() | exact,
                 token: writer.base.max(self.last_token) + 1,
                 conn: w.claim.conn,
                 name: w.claim.name.given.clone(),
@@ -145,6 +145,7 @@ impl Service {
             owned.tell(shows);
             return None;
         }
+        let exact = exactness(Some(&*owned));
         let (token, conn) = match held {
             Some(held) => (held.token, held.conn),
             None => (owned.spend(), ConnectionId(0)),
@@ -152,7 +153,7 @@ impl Service {
         (state.in_flight, state.showing) = (true, true);
         owned.begin_telling();
         let acquire = GrantAttempt {
-            id: rand::random_range(1..=u64::MAX >> 1) | SHOW,
+            id: GrantAttempt::new_id() | SHOW | exact,
             token,
             conn,
             name: held.map_or_else(|| key.folded().into(), |held| held.name.clone()),
@@ -171,10 +172,15 @@ fn state_waits(state: Option<&KeyState>) -> bool {
     state.is_some_and(|state| state.has_work(true))
 }
 
+/// [`EXACT`] for a row that another proxy wants: it is written before each answer.
+fn exactness(owned: Option<&Owned>) -> u64 {
+    if owned.is_some_and(Owned::is_wanted) { EXACT } else { 0 }
+}
+
 /// The question to the owner of a name.
 fn asking(key: &Key, token: u64) -> GrantAttempt {
     GrantAttempt {
-        id: rand::random_range(1..=u64::MAX >> 1),
+        id: GrantAttempt::new_id(),
         token,
         conn: ConnectionId(0),
         name: key.folded().into(),
@@ -199,7 +205,7 @@ fn turn(state: &mut KeyState, hand_over: bool) -> Precedence {
     }
     match &state.granting {
         Some(Waiter { ticket, claim, .. }) if !claim.once => Precedence::Queue(*ticket),
-        Some(_) if remote.asked.is_some() && !remote.placed => Precedence::Ask,
+        Some(_) if remote.asks && !remote.placed => Precedence::Ask,
         _ => Precedence::Yield,
     }
 }

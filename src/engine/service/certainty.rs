@@ -134,7 +134,7 @@ mod tests {
                 native: false,
             };
             let state = service.keys.enter(&key);
-            (state.held, state.owned) = (Some(held), Some(Owned::granted(101)));
+            (state.held, state.owned) = (Some(held), Some(Owned::granted(101, false)));
             Self { service, key, heard }
         }
 

@@ -5,7 +5,6 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::asked::OwnerAsked;
 use super::keys::KeyState;
 use crate::engine::messages::{Look, SessionEvent};
 use crate::lock::name::Key;
@@ -25,8 +24,8 @@ pub(super) enum PendingAnswer {
     Look(oneshot::Sender<Look>),
     /// A question about a key that another proxy holds, before the second look.
     SecondLook(oneshot::Sender<Look>),
-    /// A question about a key whose owner was asked.
-    Owner(oneshot::Sender<Look>, OwnerAsked),
+    /// A question about a key whose owner was asked, first at this time.
+    Owner(oneshot::Sender<Look>, Instant),
 }
 
 /// A wait for certainty.
@@ -79,12 +78,7 @@ impl HolderDoubts {
     }
 
     /// Lets a session wait for the owner of a name.
-    pub(super) fn enter_asked(
-        &mut self,
-        key: &Key,
-        reply: oneshot::Sender<Look>,
-        asked: OwnerAsked,
-    ) {
+    pub(super) fn enter_asked(&mut self, key: &Key, reply: oneshot::Sender<Look>, asked: Instant) {
         let (answer, until) = (PendingAnswer::Owner(reply, asked), Instant::now() + SECOND_LOOK);
         self.list.push(Doubt { key: key.clone(), answer, until, question: None });
     }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::asked::OwnerAsked;
 use super::countdown::Countdown;
 use super::ownership::Owned;
 use crate::engine::messages::{Acquired, Claim, EventSender};
@@ -119,8 +118,6 @@ pub(super) struct KeyState {
     pub(super) in_flight: bool,
     /// A session asks who has the lock, and the row's owner must be asked.
     pub(super) asks: bool,
-    /// When the row was last known to name this proxy as one that asks or waits.
-    pub(super) placed_at: Option<Instant>,
     /// Sessions that wait for the owner's answer.
     pub(super) asking: u32,
     /// That change only shows in the row who has the lock.
@@ -144,8 +141,8 @@ pub(super) struct Remote {
     pub(super) left_to: Option<(u64, Instant)>,
     /// That proxy has not taken it: take it.
     pub(super) take: bool,
-    /// The owner keeps names, and was asked.
-    pub(super) asked: Option<OwnerAsked>,
+    /// The owner keeps names, and a session that tries once needs to know who has the lock.
+    pub(super) asks: bool,
 }
 
 impl KeyState {

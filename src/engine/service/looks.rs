@@ -6,7 +6,6 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use super::asked::OwnerAsked;
 use crate::engine::io::reader::Lookup;
 use crate::engine::messages::Look;
 use crate::lock::name::Key;
@@ -28,8 +27,8 @@ pub(super) enum LookStage {
     First,
     /// Another proxy was seen to have it once already.
     Again,
-    /// The owner of the name was asked.
-    Asked(OwnerAsked),
+    /// The owner of the name was asked, first at this time.
+    Asked(Instant),
 }
 
 /// Sessions that ask about keys; none for a key that a poll is for.

@@ -3,7 +3,6 @@
 //! While a batch is at the store the next one gathers, without a timer. One
 //! change of a key is under way at a time, a release and the grant it makes room for together.
 
-mod asked;
 mod batches;
 mod certainty;
 mod countdown;

@@ -133,7 +133,7 @@ mod tests {
             native: false,
         };
         let state = service.keys.enter(&key(name));
-        (state.held, state.owned) = (Some(held), Some(Owned::granted(101)));
+        (state.held, state.owned) = (Some(held), Some(Owned::granted(101, false)));
         (service, heard)
     }
 

@@ -140,6 +140,7 @@ mod tests {
     use super::*;
     use crate::clock;
     use crate::engine::io::pipe::{Batch, FinishedBatch};
+    use crate::engine::io::reader::FinishedRead;
     use crate::engine::messages::{EngineRequest, LeaseEvent};
     use crate::engine::shared::current_backend::CurrentBackend;
     use crate::engine::shared::lease::Lease;
@@ -211,6 +212,23 @@ mod tests {
             let mut changes = self.service.gather(&writer);
             assert!(changes.len() <= 1);
             changes.pop()
+        }
+
+        /// The row is being read.
+        fn begin_look(&mut self) {
+            self.service.looks.ask(key());
+            self.service.dispatch_reads();
+        }
+
+        /// The read comes back with the row as it is.
+        fn end_look(&mut self) {
+            let result = Ok((vec![self.row.clone()], HashSet::from([self.row.key.clone()])));
+            self.service.finish_read(FinishedRead { keys: vec![key()], result });
+        }
+
+        fn look(&mut self) {
+            self.begin_look();
+            self.end_look();
         }
 
         /// The table's answer, where the server holds the lock for `holder`.
@@ -405,15 +423,20 @@ mod tests {
             let mut stage = Stage::new();
             stage.see(&[OTHER]);
             (stage.row.holder, stage.row.conn) = (OTHER.0, 99);
+            stage.begin_look();
             let mut tries = stage.ask(51, true);
             let change = stage.send().expect("an attempt");
             stage.answer(change, Some(51));
             assert!(tries.try_recv().is_err(), "the holder may be about to let go");
-            // A row that the server's own lock is proof against is no reason to refuse.
-            let native = LockRow { run: run_number("here", 0), ..stage.row.clone() };
-            stage.service.look_at_remote(&key(), Some(&native), true);
+            // Nor is a row that was read before the try.
+            stage.end_look();
             assert!(tries.try_recv().is_err());
-            stage.service.look_at_remote(&key(), Some(&stage.row.clone()), true);
+            // A row that the server's own lock is proof against is no reason to refuse.
+            stage.row.run = run_number("here", 0);
+            stage.look();
+            assert!(tries.try_recv().is_err());
+            stage.row.run = 0;
+            stage.look();
             assert_eq!(tries.try_recv(), Ok(Acquired::NotFree));
         });
     }

@@ -3,9 +3,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tokio::time::Instant;
-
-use super::asked::OwnerAsked;
 use super::doubts::SECOND_LOOK;
 use super::keys::{KeyState, LocalHold, PendingRelease, Remote, Waiter};
 use super::ownership::{Due, Owned};
@@ -144,25 +141,34 @@ impl Service {
             remote.placed = false;
         }
         let Some(waiter) = state.granting.take() else {
+            let mine = outcome.mine().filter(|_| outcome.current);
+            if let Some(owned) = state.owned.as_mut()
+                && mine.is_some_and(LockRow::is_exact)
+            {
+                owned.note_exact();
+            }
             if let Some(acquire) = acquire.as_ref().filter(|a| a.turn == Precedence::Ask) {
                 self.owner_was_asked(&key, acquire, outcome.row, outcome.current);
             }
             return;
         };
         let won = outcome.mine().filter(|row| acquire.is_some_and(|a| a.id == row.grant));
-        match won.map(|row| row.token) {
-            Some(token) if outcome.current => {
+        match won {
+            Some(row) if outcome.current => {
                 state.passed = if rival.is_none() { 0 } else { state.passed + 1 };
-                self.won(&key, waiter, token, outcome);
+                self.won(&key, waiter, row, outcome, rival.is_some());
+                if rival.is_some() {
+                    self.recall(&key, row.asks());
+                }
             }
             // Won for an incarnation that is over; no client is told. The row goes back now: its
             // takeover would end the session that the row names.
-            Some(token) => {
+            Some(row) => {
                 state.requeue(waiter);
                 let proxy = outcome.writer.proxy;
                 let goes_on = self.writer.clone().filter(|writer| writer.proxy == proxy);
                 let writer = goes_on.unwrap_or_else(|| Arc::new(outcome.writer.clone()));
-                self.pipes.give_back(writer, key, RowRelease::of(token));
+                self.pipes.give_back(writer, key, RowRelease::of(row.token));
             }
             None => self.not_won(&key, waiter, outcome),
         }
@@ -185,7 +191,7 @@ impl Service {
             Some(row) if outcome.current && acquire.is_some_and(|a| a.token == row.token) => {
                 let (held, _) = state.hold();
                 if let Some(owned) = &mut state.owned {
-                    owned.shows(row.token, row.conn != 0, wanted);
+                    owned.shows(row, wanted);
                     owned.tell(held);
                 }
                 if !outcome.vouched {
@@ -193,7 +199,7 @@ impl Service {
                 }
                 self.show_soon(key);
                 if wanted {
-                    self.recall_again(key);
+                    self.recall(key, row.asks());
                 }
             }
             _ if !outcome.current || !outcome.guarded => show_again(state),
@@ -207,7 +213,15 @@ impl Service {
     }
 
     /// A grant was won.
-    fn won(&mut self, key: &Key, mut waiter: Waiter, token: u64, outcome: &KeyOutcome<'_>) {
+    fn won(
+        &mut self,
+        key: &Key,
+        mut waiter: Waiter,
+        row: &LockRow,
+        outcome: &KeyOutcome<'_>,
+        wanted: bool,
+    ) {
+        let token = row.token;
         if waiter.claim.native {
             self.supersede(key);
         }
@@ -222,7 +236,11 @@ impl Service {
         let grant = Grant { token, proxy: outcome.writer.proxy };
         let heard = outcome.vouched && waiter.answer(Acquired::Granted(grant));
         state.held = Some(hold);
-        let mut owned = Owned::after(state.owned.take(), token);
+        let was_wanted = state.owned.as_ref().is_some_and(Owned::is_wanted);
+        let mut owned = Owned::after(state.owned.take(), token, row.is_exact());
+        if wanted && was_wanted {
+            owned.want();
+        }
         if !outcome.vouched {
             // Of an earlier run of the server, which may have lost it: what comes next is written.
             owned.want();
@@ -251,7 +269,7 @@ impl Service {
             let held = LocalHold::new(row.token, &waiter.claim, outcome.run);
             let (conn, backend) = (ConnectionId(row.conn), CurrentBackend::default());
             state.release = Some(PendingRelease { token: row.token, done: None });
-            state.owned = Some(Owned::granted(row.token));
+            state.owned = Some(Owned::granted(row.token, row.is_exact()));
             // No more is known of the holder.
             let (owner, leaving) = (Arc::default(), Some(FOUND));
             state.held = Some(LocalHold { conn, backend, owner, leaving, native: false, ..held });
@@ -261,17 +279,13 @@ impl Service {
         if let Some(row) = outcome.row.filter(|_| outcome.guarded) {
             let remote = state.remote.get_or_insert_default();
             remote.placed = row.want == outcome.writer.proxy.0;
-            state.placed_at = remote.placed.then(Instant::now);
             let keeps = self.others.keeping.contains(&ProxyId(row.holder));
             if keeps && remote.placed {
                 let _ = self.rings.send(ProxyId(row.holder));
                 self.metrics.recalls.with_label_values(&["sent"]).inc();
             }
             // Not by a look first: its owner is to be asked.
-            let asks = keeps && !native && remote.asked.is_none();
-            if asks {
-                remote.asked = Some(OwnerAsked::now(row));
-            }
+            let asks = keeps && !native && !std::mem::replace(&mut remote.asks, true);
             let clean = self.others.clean.contains(&ProxyId(row.holder));
             let free = row.holder == 0 || clean || takes_over;
             // Free by now: again. Free for another proxy that waits: a look will tell.

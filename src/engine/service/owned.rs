@@ -28,7 +28,7 @@ impl Service {
     fn passes_in_memory(&self, state: &KeyState) -> bool {
         let at_rest = !state.in_flight || state.showing;
         let at_rest = at_rest && state.granting.is_none() && state.remote.is_none();
-        let owned = state.owned.as_ref().is_some_and(|owned| !owned.is_wanted());
+        let owned = state.owned.as_ref().is_some_and(Owned::may_be_behind);
         let vouched = |proxy: ProxyId| {
             let due = self.lease.allows_grants(proxy) && self.lease.vouches_for(proxy);
             due || mutants::on(Mutant::KeptPastTheDeadline)

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::countdown::Countdown;
+use crate::store::rows::LockRow;
 use crate::store::statement::{RowRelease, WINDOW};
 
 /// Until this time after a change in memory it is sent to the store.
@@ -32,6 +33,8 @@ pub(super) struct Owned {
     shown: u64,
     /// Another proxy wants the name: each change is written.
     wanted: bool,
+    /// The row says that each change of it is written.
+    exact: bool,
     due: Option<Due>,
     /// The name is kept, and was used last at this time.
     used: Option<Instant>,
@@ -46,8 +49,8 @@ pub(super) struct Owned {
 }
 
 impl Owned {
-    /// The row after a grant.
-    pub(super) fn granted(token: u64) -> Self {
+    /// The row after a grant. `exact`: it says that each change of it is written.
+    pub(super) fn granted(token: u64, exact: bool) -> Self {
         let (wanted, listed, timed) = (false, false, false);
         let (told, telling) = <_>::default();
         Self {
@@ -55,6 +58,7 @@ impl Owned {
             last: token,
             shown: token,
             wanted,
+            exact,
             due: None,
             used: None,
             told,
@@ -65,8 +69,8 @@ impl Owned {
     }
 
     /// The row after another grant: what waits for it goes on.
-    pub(super) fn after(before: Option<Self>, token: u64) -> Self {
-        let now = Self::granted(token);
+    pub(super) fn after(before: Option<Self>, token: u64, exact: bool) -> Self {
+        let now = Self::granted(token, exact);
         let Some(before) = before else { return now };
         let Self { told, telling, listed, timed, used, .. } = before;
         Self { used, told, telling, listed, timed, ..now }
@@ -75,6 +79,7 @@ impl Owned {
     /// The row was written in another epoch, with this token.
     pub(super) fn carried(&mut self, token: u64) {
         (self.row, self.last, self.shown) = (token, self.last.max(token), token);
+        self.exact = false;
     }
 
     /// The token that the row has.
@@ -118,9 +123,19 @@ impl Owned {
         (self.wanted, self.used) = (true, None);
     }
 
-    /// Another proxy may want the name again.
-    pub(super) fn forget_wanted(&mut self) {
-        self.wanted = false;
+    /// Whether the row says that each change of it is written.
+    pub(super) fn is_exact(&self) -> bool {
+        self.exact
+    }
+
+    /// The row says so from now on.
+    pub(super) fn note_exact(&mut self) {
+        self.exact = true;
+    }
+
+    /// Whether a client may have its answer before the change is written.
+    pub(super) fn may_be_behind(&self) -> bool {
+        !self.wanted && !self.exact
     }
 
     /// The name was used now, and is kept.
@@ -193,11 +208,12 @@ impl Owned {
     }
 
     /// The row was written, and shows this.
-    pub(super) fn shows(&mut self, token: u64, held: bool, wanted: bool) {
+    pub(super) fn shows(&mut self, row: &LockRow, wanted: bool) {
+        let (token, held) = (row.token, row.conn != 0);
         self.telling.clear();
         (self.row, self.last) = (token, self.last.max(token));
         self.shown = if held { token } else { 0 };
-        self.wanted = wanted;
+        (self.wanted, self.exact) = (wanted, row.is_exact());
     }
 
     /// Callers that wait for the row are told, or it is written again.

@@ -5,7 +5,6 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::Service;
-use super::asked::OwnerAsked;
 use super::ownership::{Due, Owned};
 use crate::engine::messages::Look;
 use crate::lock::name::Key;
@@ -18,45 +17,31 @@ impl Service {
     /// `asks`: it only wants to know who has the lock.
     pub(super) fn recall(&mut self, key: &Key, asks: bool) {
         let Some(state) = self.keys.get_mut(key) else { return };
-        let (unused, (token, since)) = (state.is_unused(), state.hold());
+        let (unused, (token, _)) = (state.is_unused(), state.hold());
         let in_flight = state.in_flight;
         let Some(owned) = &mut state.owned else { return };
         if owned.is_wanted() {
-            // The change that was due may have come to nothing.
-            if !in_flight && owned.due().is_none() {
-                if unused {
-                    owned.set_due(Due::GiveBack);
-                } else if owned.is_behind(token) {
-                    owned.set_due(Due::Show);
-                } else if asks {
-                    owned.set_due(Due::Answer);
-                }
-                self.keys.list(key);
+            if in_flight || owned.due().is_some() {
+                return;
             }
+            // The change that was due may have come to nothing.
+        } else if self.keeping.is_on() || owned.is_ahead() {
+            owned.want();
+            self.metrics.recalls.with_label_values(&["received"]).inc();
+            self.keeping.let_wander(key);
+        } else {
             return;
         }
-        if !self.keeping.is_on() && !owned.is_ahead() {
-            return;
-        }
-        owned.want();
-        self.metrics.recalls.with_label_values(&["received"]).inc();
         if unused {
             owned.set_due(Due::GiveBack);
-        } else if owned.is_overdue(token, since) {
+        } else if owned.is_behind(token) {
             owned.set_due(Due::Show);
-        } else if asks {
+        } else if asks || !owned.is_exact() {
             owned.set_due(Due::Answer);
+        } else {
+            return;
         }
-        self.keeping.let_wander(key);
         self.keys.list(key);
-    }
-
-    /// The row that was written says that another proxy wants the name.
-    pub(super) fn recall_again(&mut self, key: &Key) {
-        if let Some(owned) = self.keys.get_mut(key).and_then(|state| state.owned.as_mut()) {
-            owned.forget_wanted();
-        }
-        self.recall(key, false);
     }
 
     /// The row names this proxy as waiting, or another one: its owner is rung.
@@ -72,7 +57,7 @@ impl Service {
         if Some(row.holder) == me && acquire.id == row.grant {
             // There was no row.
             if let Some(state) = self.keys.get_mut(key) {
-                let mut owned = Owned::granted(row.token);
+                let mut owned = Owned::granted(row.token, false);
                 owned.want();
                 owned.set_due(Due::GiveBack);
                 state.owned = Some(owned);
@@ -82,7 +67,6 @@ impl Service {
         let placed = Some(row.want) == me;
         if let Some(state) = self.keys.get_mut(key) {
             state.remote.get_or_insert_default().placed = placed;
-            state.placed_at = placed.then(Instant::now);
         }
         if self.others.keeping.contains(&ProxyId(row.holder)) {
             let _ = self.rings.send(ProxyId(row.holder));
@@ -91,11 +75,12 @@ impl Service {
     }
 
     /// Asks the owner of a name who has the lock, for a session that asks.
-    pub(super) fn ask_owner(&mut self, key: &Key, row: &LockRow, reply: oneshot::Sender<Look>) {
+    pub(super) fn ask_owner(&mut self, key: &Key, reply: oneshot::Sender<Look>) {
         let state = self.keys.enter(key);
         state.asks = true;
         state.asking += 1;
-        self.doubts.enter_asked(key, reply, OwnerAsked::now(row));
+        let asked = Instant::now();
+        self.doubts.enter_asked(key, reply, asked);
         self.keys.list(key);
     }
 

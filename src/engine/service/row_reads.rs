@@ -7,7 +7,6 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Service;
-use super::asked::OwnerAsked;
 use super::looks::{LookStage, PendingLook};
 use crate::engine::io::reader::FinishedRead;
 use crate::engine::io::wakeup::WakeReason;
@@ -23,6 +22,14 @@ const LEFT: Duration = Duration::from_millis(100);
 /// In an epoch's grace nobody knows whether a lock is free: its holder may come.
 const IN_GRACE: &str =
     "another server became the primary: whether the lock is free is known after the grace";
+
+/// How long an owner that does not answer is waited for.
+const ANSWERED: Duration = Duration::from_secs(5);
+
+/// Whether the row of a proxy that keeps names says who has the lock. The owner writes each change of it first.
+fn says_who(row: &LockRow) -> bool {
+    row.conn != 0 && row.is_exact()
+}
 
 impl Service {
     /// Looks at the locks that other proxies hold and sessions here wait for.
@@ -127,12 +134,15 @@ impl Service {
         let used = row.filter(|_| matches!(look, Look::Used(_)));
         let keeps = |row: &LockRow| self.others.keeping.contains(&ProxyId(row.holder));
         match (stage, used) {
-            (LookStage::First, Some(row)) if keeps(row) => self.ask_owner(key, row, reply),
+            (LookStage::First, Some(row)) if keeps(row) && !says_who(row) => {
+                self.ask_owner(key, reply);
+            }
             (LookStage::First, Some(_)) => self.doubts.enter_second_look(key, reply),
             (LookStage::Asked(asked), Some(row))
-                if keeps(row) && !self.is_answered(key, &asked, row) =>
+                if keeps(row) && !says_who(row) && asked.elapsed() < ANSWERED =>
             {
                 self.doubts.enter_asked(key, reply, asked);
+                self.ask_again(key, row);
             }
             (stage, _) => {
                 let _ = reply.send(look.clone());
@@ -143,11 +153,16 @@ impl Service {
         }
     }
 
-    /// Whether a row that was read has the answer of its owner.
-    fn is_answered(&self, key: &Key, asked: &OwnerAsked, row: &LockRow) -> bool {
-        let placed = self.keys.get(key).and_then(|state| state.placed_at);
-        let me = self.writer.as_ref().map_or(0, |writer| writer.proxy.0);
-        asked.is_answered(row, me, (placed, self.looks.began()))
+    /// The question to the owner of a name may have been answered for an earlier hold, or not have been sent.
+    fn ask_again(&mut self, key: &Key, row: &LockRow) {
+        let me = self.writer.as_ref().map(|writer| writer.proxy.0);
+        if Some(row.want) == me || self.others.waiting.contains(&ProxyId(row.want)) {
+            return;
+        }
+        if let Some(state) = self.keys.get_mut(key) {
+            state.asks = true;
+            self.keys.list(key);
+        }
     }
 
     /// Another proxy may want a name that is owned here.
@@ -197,20 +212,23 @@ impl Service {
             for waiter in state.queue.iter_mut().filter(|w| w.ticket == 0) {
                 waiter.ticket = token;
             }
-            // A session that tries once need not wait for more, unless its claim ends the hold, or the owner was asked.
-            let keeps = row.filter(|row| self.others.keeping.contains(&ProxyId(row.holder)));
-            let times = (state.placed_at, self.looks.began());
-            let asked = keeps
-                .zip(remote.asked)
-                .is_some_and(|(row, asked)| !asked.is_answered(row, me.unwrap_or_default(), times));
-            let tries = |w: &&mut Waiter| w.claim.once && !(w.claim.native && of_servers) && !asked;
-            for waiter in state.queue.iter_mut().filter(tries) {
+            // A session that tries once is refused. Not if its claim ends the hold, if the row was read before it came, or if
+            // only the owner knows who has the lock.
+            let keeps = |row: &LockRow| self.others.keeping.contains(&ProxyId(row.holder));
+            let unsaid = row.is_some_and(|row| keeps(row) && !says_who(row));
+            let read = self.looks.began();
+            let refused = |w: &&mut Waiter| {
+                let told = !unsaid || w.since.elapsed() >= ANSWERED;
+                w.claim.once && !(w.claim.native && of_servers) && told && w.since <= read
+            };
+            for waiter in state.queue.iter_mut().filter(refused) {
                 waiter.answer(Acquired::NotFree);
             }
             state.queue.retain(|w| w.reply.is_some());
             let since = state.queue.front().map(|w| w.ticket);
             let first = row.is_some_and(|r| since.is_some_and(|since| since < r.ticket));
             remote.placed = row.is_some_and(|r| me == Some(r.want));
+            remote.asks |= unsaid;
             remote.attempt = !remote.placed && since.is_some() && (rival.is_none() || first);
         } else if let Some(rival) = rival {
             let now = Instant::now();
@@ -246,6 +264,7 @@ mod tests {
     use crate::engine::shared::current_backend::CurrentBackend;
     use crate::engine::shared::lease::Lease;
     use crate::lock::name::plain;
+    use crate::store::statement::{EXACT, Others};
     use crate::types::{BackendId, Flavour};
 
     #[test]
@@ -319,6 +338,51 @@ mod tests {
                 assert_eq!(answer.try_recv(), Ok(expected));
                 drop(outcome);
             }
+        });
+    }
+
+    /// The row of an owner that keeps names may be older than the lock.
+    #[test]
+    fn a_row_that_is_not_exact_does_not_tell_who_has_the_lock() {
+        on_engine_thread(async {
+            let lease = Arc::new(Lease::default());
+            let mut service = service(&lease);
+            renew(&lease, clock::now() + Duration::from_mins(1));
+            lease.start_incarnation(ProxyId(7), Duration::ZERO);
+            let keeping = vec![ProxyId(8)];
+            service.others =
+                Arc::new(Others { waiting: keeping.clone(), keeping, ..<_>::default() });
+            let key = plain(b"k", Flavour::MariaDb).expect("valid").key;
+            let (asked, mut answer) = oneshot::channel();
+            service.looks.ask_for(key.clone(), asked, LookStage::First);
+            for (grant, conn) in [(1, 5), (2, 0), (3 | EXACT, 0), (4 | EXACT, 5)] {
+                let mut look = answer.try_recv();
+                assert!(look.is_err(), "{grant}: {look:?}");
+                service.dispatch_reads();
+                let row = LockRow {
+                    key: key.as_bytes().to_vec(),
+                    token: 101,
+                    holder: 8,
+                    grant,
+                    conn,
+                    want: 0,
+                    ticket: 0,
+                    run: 0,
+                };
+                let result = Ok((vec![row], HashSet::new()));
+                service.finish_read(FinishedRead { keys: vec![key.clone()], result });
+                look = answer.try_recv();
+                if let Ok(look) = look {
+                    assert_eq!((look, conn), (Look::Used(ConnectionId(5)), 5));
+                    return;
+                }
+                // The question is sent, and asked again, until the row is exact.
+                let state = service.keys.get_mut(&key).expect("a question");
+                assert!(std::mem::take(&mut state.asks));
+                tokio::time::sleep(super::super::doubts::SECOND_LOOK * 2).await;
+                service.end_doubts();
+            }
+            panic!("no answer");
         });
     }
 

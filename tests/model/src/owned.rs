@@ -15,8 +15,8 @@ mod statements;
 mod worlds;
 
 use statements::{
-    send_claim, send_give_back, send_grant, send_promise, send_read, send_show, send_want,
-    send_withdraw, statement_heard, statement_runs,
+    send_claim, send_give_back, send_grant, send_promise, send_read, send_release, send_show,
+    send_want, send_withdraw, statement_heard, statement_runs,
 };
 
 /// Ticks of the lease.
@@ -68,8 +68,8 @@ enum Weak {
     ForgetsThatItAsked,
     /// A question whether the lock is free is answered from a row that may not be up to date.
     AnswersFromTheRow,
-    /// An answer to such a question may have been written before it was asked.
-    AnswersFromBefore,
+    /// A lock is given back in memory though its row says that each change is written first.
+    ReleasesBehindTheRow,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
@@ -99,6 +99,8 @@ struct LockRow {
     shown: bool,
     /// The holder's attempt that was granted with the ownership.
     grant: u8,
+    /// The owner writes each change before it answers a client.
+    exact: bool,
     /// The incarnation that wants the name, and its attempt.
     want: u8,
     attempt: u8,
@@ -127,12 +129,12 @@ enum Statement {
         tok: u8,
         last: u8,
     },
-    /// Which session holds the lock, if any. It answers a question that was asked before. The window moves on.
+    /// Which session holds the lock, if any, and whether the row is exact from now on. The window moves on.
     Show {
         tok: u8,
         last: u8,
         held: bool,
-        answers: bool,
+        exact: bool,
     },
     /// A grant that is written.
     Grant {
@@ -202,6 +204,8 @@ enum Client {
     Waits,
     /// Told that it has the lock, with this token.
     Holds(u8),
+    /// Has asked for the release, which is written.
+    Leaves,
 }
 
 /// What an owner knows of its row.
@@ -211,12 +215,14 @@ struct Owned {
     tok: u8,
     /// The last token that was handed out, or that another one may have used.
     last: u8,
+    /// The row says that each change is written.
+    exact: bool,
 }
 
 impl Owned {
     /// Others may have gone on above the window: the next grant must be written.
     fn spent(tok: u8) -> Self {
-        Self { tok, last: tok + WINDOW }
+        Self { tok, last: tok + WINDOW, exact: false }
     }
 
     /// Whether a token is left for a grant from memory.
@@ -255,9 +261,8 @@ struct Proxy {
 enum Question {
     #[default]
     None,
-    /// Asked by this proxy, counted from 1. Whether the other's client has held the lock all the time since, and
-    /// whether the owner has written since.
-    Asked { held: bool, answered: bool },
+    /// Asked by B. Whether A's client has held the lock all the time since, and whether nobody has.
+    Asked { held: bool, free: bool },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
@@ -284,6 +289,8 @@ enum Broken {
     OwnedByNobody,
     /// "Free" was the answer, and a client of the other proxy held the lock all the time.
     FalselyFree,
+    /// "Held" was the answer, and no client had the lock at any time since the question.
+    FalselyHeld,
     /// A row passes from an incarnation that is live, and has not given it away.
     TakenFromTheLiving,
 }
@@ -364,6 +371,10 @@ impl State {
     }
 
     fn inspect(&mut self) {
+        let holds = self.proxies.iter().any(|it| matches!(it.client, Client::Holds(_)));
+        if let Question::Asked { free, .. } = &mut self.question {
+            *free &= !holds;
+        }
         let certain =
             |p: usize| self.vouches(p) && matches!(self.proxies[p].client, Client::Holds(_));
         let two = certain(0) && certain(1);
@@ -479,7 +490,7 @@ fn sweep(w: &World, s: &State, p: usize) -> Option<State> {
     let id = (1..).zip(s.rows).find(|(_, row)| row.life == Life::Clean)?.0;
     let mut n = *s;
     if s.lock.holder == id {
-        (n.lock.holder, n.lock.shown) = (0, false);
+        (n.lock.holder, n.lock.shown, n.lock.exact) = (0, false, false);
         n.lock.tok += if w.weak == Weak::SweptWithoutWindow { 0 } else { WINDOW };
     }
     n.row_mut(id).life = Life::Absent;
@@ -520,7 +531,8 @@ fn beat_heard(_: &World, s: &State, p: usize) -> Option<State> {
         me.own = me.own.max(OWN - age);
     } else if me.id == by {
         // Another one may have taken the name and granted tokens above the window: what is left of it, is void.
-        (me.owns, me.own, me.generation) = (me.owns.map(|it| Owned::spent(it.tok)), 0, generation);
+        (me.owns, me.own, me.generation) =
+            (me.owns.map(|it| Owned { exact: it.exact, ..Owned::spent(it.tok) }), 0, generation);
     }
     Some(n)
 }
@@ -598,7 +610,7 @@ fn grant_inside(w: &World, s: &State, p: usize) -> Option<State> {
     let promised = under_way.is_some_and(Statement::gives_away);
     let promised = promised && w.weak != Weak::GrantsWhatIsPromised;
     let written = matches!(under_way, Some(Statement::Grant { .. }));
-    let busy = promised || written;
+    let busy = promised || written || s.is_exact(p);
     if me.client != Client::Waits || !s.vouches(p) || !leased || busy || !owned.has_room() {
         return None;
     }
@@ -609,9 +621,22 @@ fn grant_inside(w: &World, s: &State, p: usize) -> Option<State> {
     Some(n)
 }
 
+impl State {
+    /// Whether each change of a name is written first.
+    fn is_exact(&self, p: usize) -> bool {
+        let me = &self.proxies[p];
+        let (Pipe::Sent(sent) | Pipe::Done(sent, ..)) = me.pipe else {
+            return me.owns.is_some_and(|it| it.exact);
+        };
+        matches!(sent.statement, Statement::Show { exact: true, .. })
+            || me.owns.is_some_and(|it| it.exact)
+    }
+}
+
 /// RELEASE_LOCK: the name stays owned.
-fn release(_: &World, s: &State, p: usize) -> Option<State> {
+fn release(w: &World, s: &State, p: usize) -> Option<State> {
     let holds = matches!(s.proxies[p].client, Client::Holds(_)) && s.proxies[p].running;
+    let holds = holds && (!s.is_exact(p) || w.weak == Weak::ReleasesBehindTheRow);
     let mut n = *s;
     n.let_go(p);
     n.proxies[p].waits_no_more();
@@ -619,25 +644,32 @@ fn release(_: &World, s: &State, p: usize) -> Option<State> {
 }
 
 /// IS_FREE_LOCK at B.
-fn question(w: &World, s: &State, _: usize) -> Option<State> {
+fn question(_: &World, s: &State, _: usize) -> Option<State> {
     let mut n = *s;
     n.questions = s.questions.checked_sub(1)?;
     let held = s.vouches(0) && matches!(s.proxies[0].client, Client::Holds(_));
-    n.question = Question::Asked { held, answered: w.weak == Weak::AnswersFromTheRow };
+    let free = s.proxies.iter().all(|it| matches!(it.client, Client::Idle | Client::Waits));
+    n.question = Question::Asked { held, free };
     (s.vouches(1) && s.question == Question::None).then_some(n)
 }
 
-fn answer(_: &World, s: &State, _: usize) -> Option<State> {
-    let Question::Asked { held, answered } = s.question else { return None };
-    let LockRow { holder, shown, .. } = s.lock;
+/// Of a row that is not exact, only the owner knows whether the lock is free.
+fn answer(w: &World, s: &State, _: usize) -> Option<State> {
+    let Question::Asked { held, free } = s.question else { return None };
+    let LockRow { holder, shown, exact, .. } = s.lock;
     let theirs = s.is_live(holder) && process_of(holder) == 0;
-    let free = holder == 0 || !s.is_live(holder) || (theirs && answered && !shown);
+    let says = theirs && (exact && shown || w.weak == Weak::AnswersFromTheRow);
     let mut n = *s;
     n.question = Question::None;
-    if free && held && s.vouches(0) {
+    if !(theirs && shown) && held && s.vouches(0) {
         n.broken = n.broken.or(Some(Broken::FalselyFree));
     }
-    (s.vouches(1) && (!theirs || answered)).then_some(n)
+    // The lock of an owner that is silent counts as held.
+    let present = s.vouches(0) && s.proxies[0].id == holder;
+    if theirs && shown && free && present {
+        n.broken = n.broken.or(Some(Broken::FalselyHeld));
+    }
+    (s.vouches(1) && (!theirs || says)).then_some(n)
 }
 
 type Step = (&'static str, usize, fn(&World, &State, usize) -> Option<State>);
@@ -665,6 +697,7 @@ const STEPS: &[Step] = &[
     ("send_withdraw", PROXIES, send_withdraw),
     ("send_promise", PROXIES, send_promise),
     ("send_give_back", PROXIES, send_give_back),
+    ("send_release", PROXIES, send_release),
     ("send_show", PROXIES, send_show),
     ("send_grant", PROXIES, send_grant),
     ("statement_runs", PROXIES, statement_runs),

@@ -53,7 +53,7 @@ pub(super) fn send_withdraw(_: &World, s: &State, p: usize) -> Option<State> {
 
 pub(super) fn send_promise(_: &World, s: &State, p: usize) -> Option<State> {
     let me = &s.proxies[p];
-    let Owned { tok, last } = me.owns?;
+    let Owned { tok, last, .. } = me.owns?;
     let LockRow { holder, want, attempt, .. } = s.lock;
     let asked = holder == me.id && want != 0 && want != me.id;
     // A session here that comes now waits until the outcome is known.
@@ -63,25 +63,37 @@ pub(super) fn send_promise(_: &World, s: &State, p: usize) -> Option<State> {
 
 pub(super) fn send_give_back(_: &World, s: &State, p: usize) -> Option<State> {
     let me = &s.proxies[p];
-    let Owned { tok, last } = me.owns?;
+    let Owned { tok, last, .. } = me.owns?;
     let may = is_idle(s, p) && me.client == Client::Idle;
     may.then(|| send(s, p, Statement::GiveBack { tok, last }))
 }
 
+/// RELEASE_LOCK of a name whose changes are written first.
+pub(super) fn send_release(_: &World, s: &State, p: usize) -> Option<State> {
+    let me = &s.proxies[p];
+    let Owned { tok, last, exact } = me.owns?;
+    let holds = matches!(me.client, Client::Holds(_));
+    let mut n = send(s, p, Statement::GiveBack { tok, last });
+    n.let_go(p);
+    n.proxies[p].client = Client::Leaves;
+    (is_idle(s, p) && holds && exact).then_some(n)
+}
+
 pub(super) fn send_show(_: &World, s: &State, p: usize) -> Option<State> {
     let me = &s.proxies[p];
-    let Owned { tok, last } = me.owns?;
+    let Owned { tok, last, exact: was } = me.owns?;
     let held = matches!(me.client, Client::Holds(_));
-    let answers = p == 0 && matches!(s.question, Question::Asked { answered: false, .. });
-    let may = is_idle(s, p) && (s.lock.shown != held || (held && tok != last) || answers);
-    may.then(|| send(s, p, Statement::Show { tok, last, held, answers }))
+    let exact = p == 0 && matches!(s.question, Question::Asked { .. });
+    let behind = s.lock.shown != held || (held && tok != last);
+    let may = is_idle(s, p) && me.client != Client::Leaves && (behind || exact != was);
+    may.then(|| send(s, p, Statement::Show { tok, last, held, exact }))
 }
 
 /// Without the own lease, or at the window's end, a grant is written.
 pub(super) fn send_grant(w: &World, s: &State, p: usize) -> Option<State> {
     let me = &s.proxies[p];
     let owned = me.owns?;
-    let needed = (w.native[p] && me.own == 0) || !owned.has_room();
+    let needed = (w.native[p] && me.own == 0) || !owned.has_room() || owned.exact;
     let may = is_idle(s, p) && needed && me.client == Client::Waits;
     (may && owned.last < TOKENS)
         .then(|| send(s, p, Statement::Grant { tok: owned.tok, token: owned.last + 1 }))
@@ -126,7 +138,8 @@ pub(super) fn statement_runs(w: &World, s: &State, p: usize) -> Option<State> {
                 }
                 let want = if row.want == by { 0 } else { row.want };
                 let tok = begin + 1;
-                n.lock = LockRow { holder: by, tok, shown: true, grant: attempt, want, ..row };
+                let (shown, exact) = (true, false);
+                n.lock = LockRow { holder: by, tok, shown, grant: attempt, exact, want, ..row };
                 n.granted(tok);
             }
             Statement::Want => (n.lock.want, n.lock.attempt) = (by, attempt),
@@ -134,23 +147,19 @@ pub(super) fn statement_runs(w: &World, s: &State, p: usize) -> Option<State> {
             Statement::Read => {}
             Statement::Promise { last, to, attempt, .. } => {
                 let tok = given(last) + 1;
-                n.lock = LockRow { holder: to, tok, shown: true, grant: attempt, want: 0, ..row };
+                let (shown, exact, want) = (true, false, 0);
+                n.lock = LockRow { holder: to, tok, shown, grant: attempt, exact, want, ..row };
                 n.granted(tok);
             }
             Statement::GiveBack { last, .. } => {
                 (n.lock.holder, n.lock.shown, n.lock.tok) = (0, false, given(last));
+                n.lock.exact = false;
             }
-            Statement::Show { last, held, answers, .. } => {
-                (n.lock.shown, n.lock.tok) = (held, last);
-                let asked = matches!(n.question, Question::Asked { .. });
-                if let Question::Asked { answered, .. } = &mut n.question
-                    && (answers || (asked && w.weak == Weak::AnswersFromBefore))
-                {
-                    *answered = true;
-                }
+            Statement::Show { last, held, exact, .. } => {
+                (n.lock.shown, n.lock.tok, n.lock.exact) = (held, last, exact);
             }
             Statement::Grant { token, .. } => {
-                (n.lock.shown, n.lock.tok) = (true, token);
+                (n.lock.shown, n.lock.tok, n.lock.exact) = (true, token, false);
                 n.granted(token);
             }
         }
@@ -173,7 +182,12 @@ pub(super) fn statement_heard(w: &World, s: &State, p: usize) -> Option<State> {
     let same = me.generation == sent.generation || w.weak == Weak::AnswerOfAGenerationBefore;
     let waits = me.client == Client::Waits && me.attempt == sent.attempt;
     // Of a row that was won in a generation before, others may have gone on already: its window counts as spent.
-    let owned = if same { Owned { tok: row.tok, last: row.tok } } else { Owned::spent(row.tok) };
+    let (tok, exact) = (row.tok, row.exact);
+    let owned =
+        if same { Owned { tok, last: tok, exact } } else { Owned { exact, ..Owned::spent(tok) } };
+    if me.client == Client::Leaves {
+        me.client = Client::Idle;
+    }
     match sent.statement {
         Statement::Claim { .. } => {
             me.outvoted = 0;
@@ -209,7 +223,7 @@ pub(super) fn statement_heard(w: &World, s: &State, p: usize) -> Option<State> {
         Statement::Show { .. } => {
             // Sessions may have got and given back the lock meanwhile.
             let last = me.owns?.last.max(owned.last);
-            me.owns = Some(Owned { tok: row.tok, last });
+            me.owns = Some(Owned { tok, last, exact });
         }
         Statement::Grant { token, .. } => {
             me.owns = Some(owned);

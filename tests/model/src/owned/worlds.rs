@@ -31,7 +31,7 @@ const KILL: World = World { claims: [1, 1], faults: 1, ..RETURN };
 const WANDERS: World = World { claims: [2, 2], steady: [true; 2], ..DURABLE };
 
 /// B asks whether the lock is free.
-const QUESTIONS: World = World { claims: [2, 0], steady: [true; 2], questions: 1, ..DURABLE };
+const QUESTIONS: World = World { claims: [2, 0], steady: [true; 2], questions: 2, ..DURABLE };
 
 /// Beside the server's own locks.
 const COEXIST: World =
@@ -179,6 +179,11 @@ fn a_row_that_is_not_up_to_date_does_not_say_that_a_lock_is_free() {
 }
 
 #[test]
-fn the_owner_answers_with_what_it_holds_after_the_question() {
-    breaks(Weak::AnswersFromBefore, QUESTIONS, Broken::FalselyFree);
+fn a_row_that_is_not_up_to_date_does_not_say_that_a_lock_is_held() {
+    breaks(Weak::AnswersFromTheRow, QUESTIONS, Broken::FalselyHeld);
+}
+
+#[test]
+fn of_an_exact_row_no_change_is_told_before_it_is_written() {
+    breaks(Weak::ReleasesBehindTheRow, QUESTIONS, Broken::FalselyHeld);
 }
