@@ -630,6 +630,10 @@ impl<'a> Grammar<'a> {
             // Documented: a number has the server read the text again, in the state of that moment.
             params = vec![Param::Text(b"pq".to_vec()); count];
         }
+        if !self.is_mysql() && text.contains("CONCAT_WS(") {
+            // Documented: the server keeps what the first execution with a text has made of the other arguments.
+            params = vec![Param::Long(7); count];
+        }
         self.next.push_back(Step::Execute(slot, params.clone()));
         // Documented: without types, another error is told first in a READ ONLY transaction.
         let has_types = self.bound[slot];
