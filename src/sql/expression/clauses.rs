@@ -212,7 +212,8 @@ impl Tokens<'_> {
         let spans = (0..self.list.len()).filter_map(|i| {
             let (back, variable) = Back::ALL.into_iter().find_map(|back| {
                 let variable = back.is_variable();
-                let asked = self.is(i, back.word()) && (variable || self.punct(i + 1, b'('));
+                let called = || self.punct(i + 1, b'(') && !self.is_named(i);
+                let asked = self.is(i, back.word()) && (variable || called());
                 (asked && !(variable && self.is_set(i))).then_some((back, variable))
             })?;
             let start = if variable { self.variable_start(i)? } else { i };

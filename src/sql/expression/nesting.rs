@@ -94,11 +94,16 @@ impl<'a> Tokens<'a> {
             _ => return None,
         };
         let function = Function::from_name(name)?;
-        let named = i.checked_sub(1).is_some_and(|before| {
+        let calls = !self.is_named(i) || self.qualified(i) > 0;
+        (calls && self.punct(i + 1, b'(')).then_some(function)
+    }
+
+    /// Whether the token before has this one name a table, an index or a routine.
+    pub(in crate::sql) fn is_named(&self, i: usize) -> bool {
+        i.checked_sub(1).is_some_and(|before| {
             let token = self.list[before];
             names_what_follows(token.kind, token.bytes(self.text))
-        });
-        ((!named || self.qualified(i) > 0) && self.punct(i + 1, b'(')).then_some(function)
+        })
     }
 
     /// How many tokens before a function's name qualify it by a schema of the server's functions.

@@ -6,6 +6,17 @@
 @setup CREATE PROCEDURE $DB.shows() BEGIN SELECT id FROM t LIMIT 2; SELECT FOUND_ROWS(); END
 @setup CREATE PROCEDURE $DB.calculates() BEGIN SELECT SQL_CALC_FOUND_ROWS id FROM t LIMIT 1; END
 
+# A table of that name.
+a: CREATE TABLE found_rows (row_count INT, val INT)
+a: SELECT id FROM t LIMIT 2
+= 1; 2
+a: INSERT INTO $DB.found_rows (val) VALUES (1), (2)
+a: INSERT INTO found_rows (val) VALUES (3)
+a: INSERT INTO $DB . found_rows (val) SELECT ROW_COUNT()
+a: SELECT val FROM found_rows
+= 1; 2; 3; 1
+a: DROP TABLE found_rows
+
 # Of a query, with LIMIT and without.
 a: SELECT id FROM t
 = 1; 2; 3; 4; 5
