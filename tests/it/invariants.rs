@@ -11,7 +11,7 @@ use lockstead::store::connection::StoreConnection;
 use lockstead::store::epoch::Opening;
 use lockstead::store::rows::{LockRow, ProxyRow, ProxyState};
 use lockstead::store::statement::{
-    BatchWriter, GrantAttempt, LockChange, Others, Precedence, RowRelease, SHOW, WINDOW,
+    BatchWriter, EXACT, GrantAttempt, LockChange, Others, Precedence, RowRelease, SHOW, WINDOW,
 };
 use lockstead::store::waits::WaitRow;
 use lockstead::types::{ConnectionId, Flavour, ProxyId};
@@ -616,16 +616,18 @@ fn a_question_to_an_owner_takes_nothing(server: &Server) {
     let row = store.run_one(&two, ask(20)).rows[0].clone();
     assert_eq!((row.holder, row.token, row.want), (1, token, 2));
     assert!(row.asks());
-    // The owner takes the question out, and no other proxy can.
-    for (owner, want) in [(&two, 2), (&one, 0)] {
+    // The owner takes the question out, and marks the row as exact. No other proxy can.
+    for (owner, want, grant) in [(&two, 2, 10), (&one, 0, EXACT + 10)] {
         store.run_one(owner, acquire_as(Precedence::Answer, "k", 30));
         let at_store =
-            store.sql("SELECT CONCAT(holder,' ',tok,' ',want) FROM {}.locks WHERE k='Lk'");
-        assert_eq!(at_store, [format!("1 {token} {want}")]);
+            store.sql("SELECT CONCAT(holder,' ',tok,' ',want,' ',sess) FROM {}.locks WHERE k='Lk'");
+        assert_eq!(at_store, [format!("1 {token} {want} {grant}")]);
     }
     store.run_one(&one, release("k", token));
     let row = store.run_one(&two, ask(21)).rows[0].clone();
-    assert_eq!((row.holder, row.grant), (0, 10));
+    assert_eq!((row.holder, row.grant), (0, EXACT + 10));
+    // Another attempt's row is not exact any more.
+    assert!(!store.take(&one, "k", 31).is_exact());
 }
 
 fn a_row_shows_another_hold_only_if_it_is_as_its_owner_knows_it(server: &Server) {
