@@ -26,6 +26,7 @@ use crate::engine::io::link::StoreAccess;
 use crate::engine::setup::Setup;
 use crate::engine::shared::history::History;
 use crate::engine::shared::keep_names::KeepNames;
+use crate::engine::shared::late_rows::LateRows;
 use crate::engine::start;
 use crate::frontend::session::close::LAST_MOMENT;
 use crate::frontend::shared::context::{Context, Shared};
@@ -341,6 +342,9 @@ async fn granting(
     let (durable, kept) = (config.mode == Mode::Durable, in_force.clone());
     let keep_names =
         KeepNames::new(move || if durable { kept.config().keep_names } else { Duration::ZERO });
+    let (coexists, late) = (config.mode == Mode::Coexist, in_force.clone());
+    let late_rows =
+        LateRows::new(move || if coexists { late.config().row_delay } else { Duration::ZERO });
     let access = Arc::new(StoreAccess {
         url: store.clone(),
         connect_timeout: config.connect_timeout,
@@ -354,6 +358,7 @@ async fn granting(
         history: Arc::clone(history),
         shares,
         keep_names,
+        late_rows: Arc::new(late_rows),
         fenced: Arc::default(),
     });
     access.show_rights(readiness.rights);

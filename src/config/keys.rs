@@ -90,6 +90,7 @@ keys! {
     history: Cluster, OnReload;
     history_rows: Cluster, OnReload;
     keep_names: Cluster, OnReload;
+    row_delay: Cluster, OnReload;
     collect_after: Cluster, AtStart;
     state_dir: Cluster, AtStart;
     create_schema: Cluster, AtStart;

@@ -40,6 +40,7 @@ pub(super) struct Limits {
     pub(super) max_session_locks: usize,
     pub(super) history: HistoryLimits,
     pub(super) keep_names: Duration,
+    pub(super) row_delay: Duration,
 }
 
 /// Reads them; or the key of one that is outside, and the bounds.
@@ -68,6 +69,7 @@ pub(super) fn read(raw: &Raw) -> Result<Limits, WrongValue> {
         max_session_locks: number("max_session_locks", locks, 1..=1_000_000)?,
         history: history(raw)?,
         keep_names: keep_names(raw)?,
+        row_delay: time("row_delay", raw.row_delay.as_deref(), "25ms", Duration::ZERO..=SECOND)?,
     })
 }
 

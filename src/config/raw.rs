@@ -101,6 +101,10 @@ pub struct Raw {
     /// 0s to 1m; 0s is never [default: 0s]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_KEEP_NAMES")]
     pub keep_names: Option<String>,
+    /// In mode coexist, write the row of a lock when it has been held for this long: 0s to 1s; 0s is before the client has
+    /// its answer [default: 25ms]
+    #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_ROW_DELAY")]
+    pub row_delay: Option<String>,
     /// Delete the rows of locks that were not taken for this long: 1s to 24h [default: 10m]
     #[arg(long, value_name = "DURATION", env = "LOCKSTEAD_COLLECT_AFTER")]
     pub collect_after: Option<String>,

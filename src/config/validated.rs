@@ -113,6 +113,8 @@ pub struct Config {
     pub history: HistoryLimits,
     /// How long names are kept for the sessions of this proxy.
     pub keep_names: Duration,
+    /// How long the server has held a lock when its row is written, in mode coexist; zero: no time at all.
+    pub row_delay: Duration,
     /// Rows of locks that were not taken for this long are deleted.
     pub collect_after: Duration,
     /// Where incarnations of this proxy prove that they live; `None`: nowhere.
@@ -254,6 +256,7 @@ impl Config {
             fenced_commit: choice("fenced_commit", raw.fenced_commit.as_deref(), &FENCES)
                 .map_err(refused)?,
             keep_names: limits.keep_names,
+            row_delay: limits.row_delay,
             collect_after: limits.collect_after,
             state_dir,
             create_schema: raw.create_schema.unwrap_or(false),

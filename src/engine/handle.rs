@@ -16,6 +16,7 @@ use super::messages::{Differences, EngineRequest, HeldNow};
 use super::shared::deferred::{Deferred, MOMENT};
 use super::shared::engine_wake::EngineWake;
 use super::shared::keep_names::KeepNames;
+use super::shared::late_rows::{LateRows, LateSession};
 use super::shared::lease::Lease;
 use super::shared::peers::Peers;
 use super::shared::snapshot::EngineSnapshot;
@@ -44,6 +45,8 @@ pub struct Engine {
     pub(super) direct: Arc<DirectLocks>,
     pub(super) peers: Arc<Peers>,
     pub(super) keep_names: KeepNames,
+    pub(super) late_rows: Arc<LateRows>,
+    pub(super) confirms: mpsc::UnboundedSender<oneshot::Sender<()>>,
 }
 
 /// A wait under way.
@@ -82,6 +85,8 @@ impl Engine {
             direct: Arc::default(),
             peers: Arc::default(),
             keep_names: KeepNames::new(|| Duration::ZERO),
+            late_rows: Arc::new(LateRows::new(|| Duration::ZERO)),
+            confirms: mpsc::unbounded_channel().0,
         }
     }
 
@@ -174,6 +179,24 @@ impl Engine {
     /// A session has a lock at the server without a row: it is told to read its locks when that may be written.
     pub fn without_row(&self, conn: ConnectionId, events: EventSender) {
         self.leave(EngineRequest::WithoutRow { conn, events });
+    }
+
+    /// Locks whose rows are written later.
+    pub fn late_rows(&self) -> &Arc<LateRows> {
+        &self.late_rows
+    }
+
+    /// Asks the server whether its run is the one in which locks are held. When the future ends, the lease knows.
+    pub fn confirm(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (reply, done) = oneshot::channel();
+        let _ = self.confirms.send(reply);
+        async move { drop(done.await) }
+    }
+
+    /// A session has ended for which the server may hold locks without rows: it counts until the server no longer works
+    /// for it.
+    pub fn late_until_gone(&self, conn: BackendId, proxy: ProxyId, session: LateSession) {
+        self.send(EngineRequest::LateUntilGone { conn, proxy, session });
     }
 
     /// The server's own locks that `conn` holds, read after this call. Where the server has no list of them,

@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::shared::current_backend::CurrentBackend;
+use super::shared::late_rows::LateSession;
 use super::shared::snapshot::EngineSnapshot;
 use crate::lock::name::{Key, Name};
 use crate::store::releases::ReleaseRequest;
@@ -166,6 +167,12 @@ pub(super) enum EngineRequest {
         locks: Vec<(Key, u64)>,
         proxy: ProxyId,
         why: &'static str,
+    },
+    /// The session counts as one with late rows until the server no longer works for this connection.
+    LateUntilGone {
+        conn: BackendId,
+        proxy: ProxyId,
+        session: LateSession,
     },
     /// The session that holds these ends, for this reason, and they are released soon.
     Leaving {

@@ -1,19 +1,25 @@
 //! A session's ledger: the locks it holds, how often each was taken, with which token.
 
 use std::collections::HashMap;
+use std::time::Instant;
 
-use super::name::Key;
+use super::name::{Key, Name};
 
 /// One held lock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HeldEntry {
-    /// Fencing token of the grant.
-    pub token: u64,
+#[derive(Debug)]
+struct HeldEntry {
+    /// Fencing token of the grant; [`NO_ROW`] while its row is not written.
+    token: u64,
+    /// The name and when it was granted, while its row is not written.
+    late: Option<(Name, Instant)>,
     /// Acquisitions, re-entrant ones included.
-    pub count: u64,
+    count: u64,
     /// Whether `count` can be relied on. Of a lock that was found at the server only the server knows.
-    pub is_counted: bool,
+    is_counted: bool,
 }
+
+/// In place of a token: the row is not written. No grant has this token.
+pub const NO_ROW: u64 = 0;
 
 /// The locks that a session holds. Re-entry is counted here alone: only the first acquisition and the last
 /// release reach the store.
@@ -29,7 +35,7 @@ pub enum Release {
     NotMine,
     /// Still held, one acquisition less.
     Counted,
-    /// The last acquisition was released: the store must release this token.
+    /// The last acquisition was released: the store must release this token, unless it is [`NO_ROW`].
     Last(u64),
     /// Only the server knows whether that was the last.
     Uncounted,
@@ -62,14 +68,33 @@ impl Held {
         self.locks.iter().find(|(_, h)| h.token == token).map(|(key, _)| key.shown())
     }
 
-    /// Keys and tokens of all locks held.
+    /// Keys and tokens of all locks held whose rows are written.
     pub fn grants(&self) -> Vec<(Key, u64)> {
-        self.locks.iter().map(|(key, h)| (key.clone(), h.token)).collect()
+        self.written().map(|(key, h)| (key.clone(), h.token)).collect()
     }
 
     /// One of the locks.
     pub fn any(&self) -> Option<(Key, u64)> {
-        self.locks.iter().next().map(|(key, h)| (key.clone(), h.token))
+        self.written().next().map(|(key, h)| (key.clone(), h.token))
+    }
+
+    fn written(&self) -> impl Iterator<Item = (&Key, &HeldEntry)> {
+        self.locks.iter().filter(|(_, h)| h.token != NO_ROW)
+    }
+
+    /// Names of locks whose rows are not written, and when they were granted.
+    pub fn late(&self) -> impl Iterator<Item = &(Name, Instant)> {
+        self.locks.values().filter_map(|h| h.late.as_ref())
+    }
+
+    /// When this lock was granted, if its row is not written.
+    pub fn late_since(&self, key: &Key) -> Option<Instant> {
+        self.locks.get(key)?.late.as_ref().map(|(_, since)| *since)
+    }
+
+    /// Keys of all locks held, with tokens; [`NO_ROW`] of those whose rows are not written.
+    pub fn all(&self) -> Vec<(Key, u64)> {
+        self.locks.iter().map(|(key, h)| (key.clone(), h.token)).collect()
     }
 
     /// Number of names held.
@@ -88,9 +113,19 @@ impl Held {
         }
     }
 
-    /// Enters a grant.
+    /// Enters a grant; of a lock that is held already, its new row.
     pub fn grant(&mut self, key: Key, token: u64) {
-        self.locks.insert(key, HeldEntry { token, count: 1, is_counted: true });
+        if let Some(held) = self.locks.get_mut(&key) {
+            (held.token, held.late) = (token, None);
+        } else {
+            self.locks.insert(key, HeldEntry { token, late: None, count: 1, is_counted: true });
+        }
+    }
+
+    /// Enters a grant whose row is not written.
+    pub fn grant_late(&mut self, name: Name, granted: Instant) {
+        let (key, late) = (name.key.clone(), Some((name, granted)));
+        self.locks.insert(key, HeldEntry { token: NO_ROW, late, count: 1, is_counted: true });
     }
 
     /// Whether this session holds the lock.
@@ -127,7 +162,8 @@ impl Held {
     /// Empties the ledger.
     pub fn take_all(&mut self) -> Taken {
         let acquisitions = self.locks.values().map(|h| h.count).sum();
-        Taken { acquisitions, locks: self.locks.drain().map(|(key, h)| (key, h.token)).collect() }
+        let locks = self.locks.drain().filter(|(_, h)| h.token != NO_ROW);
+        Taken { acquisitions, locks: locks.map(|(key, h)| (key, h.token)).collect() }
     }
 }
 
@@ -164,6 +200,21 @@ mod tests {
         held.forget(&key);
         held.grant(key.clone(), 8);
         assert_eq!(held.release(&key), Release::Last(8));
+    }
+
+    #[test]
+    fn a_lock_without_a_row_is_held_and_counted_and_gets_its_token_later() {
+        let name = plain(b"k", Flavour::MySql).expect("valid");
+        let (key, mut held) = (name.key.clone(), Held::default());
+        held.grant_late(name, Instant::now());
+        assert!(held.reenter(&key) && held.late_since(&key).is_some() && held.late().count() == 1);
+        assert_eq!(
+            (held.grants(), held.any(), held.all()),
+            (vec![], None, vec![(key.clone(), NO_ROW)])
+        );
+        held.grant(key.clone(), 7);
+        assert!(held.late_since(&key).is_none() && held.late().count() == 0);
+        assert_eq!((held.release(&key), held.release(&key)), (Release::Counted, Release::Last(7)));
     }
 
     #[test]

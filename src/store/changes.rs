@@ -134,6 +134,10 @@ pub struct Others {
     pub keeping: Vec<ProxyId>,
     /// All of them, LIVE, know that a row may be older than its lock.
     pub know_windows: bool,
+    /// Some of them, in mode coexist and not yet CLEAN, have locks whose rows are not written yet, or may have.
+    pub late: bool,
+    /// All of them, LIVE, were renewed in the run of the server in which this one was.
+    pub in_this_run: bool,
 }
 
 impl Others {

@@ -289,6 +289,11 @@ impl StoreConnection {
         self.conn.id()
     }
 
+    /// Has the server answer.
+    pub async fn ask_nothing(&mut self) -> Result<(), StoreError> {
+        self.query("SELECT 1".to_owned(), 1).await.map(drop)
+    }
+
     /// Runs one statement and returns its affected rows.
     pub(super) async fn execute(&mut self, sql: String) -> Result<u64, StoreError> {
         let conn = &mut self.conn;

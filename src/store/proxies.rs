@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::connection::{StoreConnection, StoreError};
-use super::identity::ident_expression;
+use super::identity::{ident_expression, same_run};
 use super::meta::{Meta, meta_sql, to_meta};
 use super::quoting::{literal, numbers};
 use super::reads::{PAGE, between};
@@ -53,10 +53,18 @@ pub(super) fn others_of(proxies: &[ProxyRow], me: ProxyId) -> Others {
         }),
         native: any(|p| p.state == ProxyState::Live && p.native),
         keeping: {
-            let keeps = |p: &&ProxyRow| p.state == ProxyState::Live && p.id != me && p.keeps > 0;
+            let live = |p: &&ProxyRow| p.state == ProxyState::Live && p.id != me;
+            let keeps = |p: &&ProxyRow| live(p) && !p.native && p.keeps > 0;
             proxies.iter().filter(keeps).map(|p| p.id).collect()
         },
         know_windows: !any(|p| p.state == ProxyState::Live && p.tables < 3),
+        late: any(|p| p.state != ProxyState::Clean && p.native && p.keeps > 0),
+        in_this_run: proxies.iter().find(|p| p.id == me).is_some_and(|mine| {
+            let live = |p: &&ProxyRow| p.state == ProxyState::Live;
+            let beside =
+                |p: &ProxyRow| p.epoch == mine.epoch && same_run(p.server_start, mine.server_start);
+            proxies.iter().filter(live).all(beside)
+        }),
     }
 }
 

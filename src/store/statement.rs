@@ -310,6 +310,8 @@ mod tests {
             by_rows: true,
             native: true,
             know_windows: true,
+            late: true,
+            in_this_run: true,
         };
         let (schema, proxy) = ("s".repeat(64), ProxyId(u64::MAX));
         let writer = BatchWriter { schema, proxy, epoch: u64::MAX, base: u64::MAX, run: i64::MAX };

@@ -39,7 +39,7 @@ pub(in crate::engine) async fn audit(access: Arc<StoreAccess>, engine: Engine, l
                 access.show_rights(rights);
             }
             if let Ok(found) = link.ask(async |conn| conn.finds_all_tagged().await).await {
-                access.keep_names.set_found(found);
+                access.set_found(found);
             }
         }
         let Some(proxy) = engine.lease().proxy() else { continue };

@@ -10,6 +10,7 @@ use tokio::time::sleep;
 
 use super::link::{StoreAccess, StoreLink};
 use crate::engine::messages::{EventSender, SessionEvent};
+use crate::engine::shared::late_rows::LateSession;
 use crate::lock::name::Key;
 use crate::store::connection::StoreError;
 use crate::store::identity::same_run;
@@ -24,6 +25,8 @@ pub(in crate::engine) struct DeferredRelease {
     pub(in crate::engine) run: i64,
     pub(in crate::engine) locks: Vec<(Key, u64)>,
     pub(in crate::engine) proxy: ProxyId,
+    /// The session, if the server may hold locks without rows for it. Dropped with this.
+    pub(in crate::engine) late: Option<LateSession>,
 }
 
 /// A session that wants to know whether the server still works for it.

@@ -9,6 +9,7 @@ use crate::config::{ServerAddress, StoreUrl};
 use crate::engine::shared::fenced_sessions::FencedSessions;
 use crate::engine::shared::history::History;
 use crate::engine::shared::keep_names::KeepNames;
+use crate::engine::shared::late_rows::LateRows;
 use crate::engine::shared::stuck::Stuck;
 use crate::metrics::Metrics;
 use crate::servers::candidates::Candidates;
@@ -46,11 +47,19 @@ pub struct StoreAccess {
     pub shares: bool,
     /// For how long names are kept.
     pub keep_names: KeepNames,
+    /// Locks whose rows are written later.
+    pub late_rows: Arc<LateRows>,
     /// Sessions of this process's incarnations that are over.
     pub fenced: Arc<FencedSessions>,
 }
 
 impl StoreAccess {
+    /// Whether the server's lists show the sessions of a proxy that is gone: then its rows may be older than its locks.
+    pub fn set_found(&self, found: bool) {
+        self.keep_names.set_found(found);
+        self.late_rows.set_found(found);
+    }
+
     /// The way to the lock tables.
     fn route(&self) -> StoreRoute {
         let (url, writer) = (self.url.clone(), self.writer.clone());
@@ -120,6 +129,7 @@ impl StoreAccess {
             stuck: Arc::default(),
             history: History::in_memory(100),
             keep_names: KeepNames::new(|| Duration::ZERO),
+            late_rows: Arc::new(LateRows::new(|| Duration::ZERO)),
             fenced: Arc::default(),
         }
     }

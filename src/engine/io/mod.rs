@@ -1,6 +1,7 @@
 //! Connections of the engine: to the lock tables, to administrators, to other proxies.
 
 pub mod admin_queries;
+pub(in crate::engine) mod confirm;
 pub(in crate::engine) mod deadlock_detector;
 pub mod disconnects;
 pub mod gatekeeper;

@@ -100,6 +100,7 @@ mod tests {
                 versions: vec![1],
                 wait,
                 seen,
+                until: Duration::ZERO,
                 run: 0,
                 early,
             };

@@ -26,6 +26,8 @@ pub(in crate::engine) struct Incarnation {
     pub(in crate::engine) wait: GrantWait,
     /// When this process saw that its epoch was open, or later.
     pub(in crate::engine) seen: Duration,
+    /// When the wait is over in any case, but for locks without rows.
+    pub(in crate::engine) until: Duration,
     /// The server's start: the server holds the incarnation's locks in that run.
     pub(in crate::engine) run: i64,
     /// The incarnation came from the epoch before, and what was registered there is all here: the grace is over when
@@ -54,9 +56,9 @@ mod tests {
     #[test]
     fn the_acknowledged_version_is_never_forgotten() {
         let (id, versions) = (ProxyId(1), vec![1000]);
-        let (wait, seen) = (GrantWait::Over, Duration::ZERO);
+        let (wait, seen, until) = (GrantWait::Over, Duration::ZERO, Duration::ZERO);
         let mut incarnation =
-            Incarnation { id, epoch: 1, versions, wait, seen, run: 0, early: false };
+            Incarnation { id, epoch: 1, versions, wait, seen, until, run: 0, early: false };
         for version in 0..500 {
             incarnation.sent(version);
             assert_eq!(incarnation.versions[0], 1000);

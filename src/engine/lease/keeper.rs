@@ -73,6 +73,10 @@ pub(in crate::engine) struct Keeper {
     guarantee: Guarantee,
     /// Locks that were held when the last incarnation was over.
     given_up: usize,
+    /// The row of this proxy says that locks may have no rows yet.
+    tells_of_late_rows: bool,
+    /// It was logged that a proxy in mode coexist is waited for.
+    waits_for_rows: bool,
 }
 
 impl Keeper {
@@ -111,6 +115,8 @@ impl Keeper {
             peers: Vec::new(),
             guarantee: Guarantee::default(),
             given_up: 0,
+            tells_of_late_rows: false,
+            waits_for_rows: false,
         }
     }
 
@@ -191,6 +197,7 @@ impl Keeper {
     async fn renew(&mut self, now: Incarnation) -> Result<(), StoreError> {
         let counted = now.versions.last().map_or(0, |v| v.wrapping_add(1));
         let new = mutants::or(Mutant::CounterVersion, rand::random(), counted);
+        let keeps = self.keeps();
         let conn = self.link.get_any().await?;
         let restarted = !same_run(conn.started(), now.run);
         if restarted && !self.outlives {
@@ -206,7 +213,6 @@ impl Keeper {
         let conns = self.access.beside(conn);
         // From before the send: observers saw a renewal that is acknowledged late when it was committed.
         let sent = clock::now();
-        let keeps = self.access.keep_names.milliseconds();
         let renewal = conn.renew(now.id, now.epoch, &now.versions, new, &conns, keeps).await?;
         let took = clock::now().saturating_sub(sent);
         self.access.metrics.renewal_seconds.observe(took.as_secs_f64());
@@ -221,6 +227,7 @@ impl Keeper {
             self.fence();
             return Ok(());
         }
+        self.tells_of_late_rows = self.native && keeps > 0;
         let mut now = Incarnation { versions: vec![new], ..now };
         self.incarnation = Some(now.clone());
         self.until_witnessed(now.id, now.epoch, new).await?;
@@ -281,6 +288,14 @@ impl Keeper {
             self.take_over(row);
         }
         Ok(())
+    }
+
+    /// What the row of this proxy says of rows that may be older than their locks; 0: none may be.
+    fn keeps(&self) -> u32 {
+        match self.native {
+            true => self.access.late_rows.for_row(!self.others.by_rows),
+            false => self.access.keep_names.milliseconds(),
+        }
     }
 
     fn stop_if_due(&mut self) {

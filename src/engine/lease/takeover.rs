@@ -78,7 +78,8 @@ async fn take_over(access: Arc<StoreAccess>, running: Arc<Takeovers>, row: Proxy
                 false => Ids::OfAnother,
             };
             let tagged = (!own || access.shares).then_some(last);
-            end_sessions(conn, &row, ids, tagged, held).await
+            let late = if own { access.late_rows.connections(row.id) } else { Vec::new() };
+            end_sessions(conn, &row, ids, tagged, (held, &late)).await
         };
         let result = link.ask(end).await;
         if matches!(result, Ok(TakeoverStatus::Powerless(_))) {
@@ -140,7 +141,8 @@ enum Ids {
 const BLIND: &str =
     "the store account may not see whether its sessions have ended: GRANT PROCESS ON *.* to it";
 
-/// `held`: the connections that the rows should name, where this process knows better.
+/// `held`: the connections that the rows should name, where this process knows better. `late`: those of sessions that have
+/// locks without rows.
 ///
 /// `tagged`: an id that was given when the proxy was dead already, if sessions are sought by their
 /// attribute. One that came later took no lock for it, whatever its attribute: any client may set one.
@@ -149,11 +151,11 @@ async fn end_sessions(
     row: &ProxyRow,
     of_rows: Ids,
     tagged: Option<u64>,
-    held: Option<&[u64]>,
+    (held, late): (Option<&[u64]>, &[u64]),
 ) -> Result<TakeoverStatus, StoreError> {
     let named = of_rows != Ids::OfAnother;
     let mut ids = conn.sessions_of(row.id, tagged, named && held.is_none()).await?;
-    ids.extend(held.iter().flat_map(|held| held.iter()).filter(|_| named));
+    ids.extend(held.unwrap_or_default().iter().chain(late).filter(|_| named));
     if of_rows == Ids::OfThisRun && tagged.is_some() {
         ids.extend(row.conns.iter().copied().filter(|id| *id != u64::from(conn.id())));
     }

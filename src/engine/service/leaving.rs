@@ -5,6 +5,7 @@ use tokio::sync::oneshot;
 use super::Service;
 use crate::engine::io::disconnects::{Absence, DeferredRelease, Disconnection, Question};
 use crate::engine::service::keys::LocalHold;
+use crate::engine::shared::late_rows::LateSession;
 use crate::lock::name::Key;
 use crate::types::{BackendId, ProxyId};
 
@@ -38,7 +39,18 @@ impl Service {
             .min()
         {
             self.watched += 1;
-            let watch = DeferredRelease { conn, run, locks, proxy };
+            let watch = DeferredRelease { conn, run, locks, proxy, late: None };
+            let _ = self.endings.send(Disconnection::Release(watch));
+        }
+    }
+
+    /// Keeps a session listed that may have locks without rows, until the server's thread that worked for it is gone.
+    pub(super) fn watch_late(&mut self, conn: BackendId, proxy: ProxyId, session: LateSession) {
+        // Without an incarnation there is no run to look for it in: a takeover has ended it.
+        if let Some(run) = self.writer.as_ref().map(|writer| writer.run) {
+            self.watched += 1;
+            let (locks, late) = (Vec::new(), Some(session));
+            let watch = DeferredRelease { conn, run, locks, proxy, late };
             let _ = self.endings.send(Disconnection::Release(watch));
         }
     }

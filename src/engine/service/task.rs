@@ -20,6 +20,7 @@ use super::pipes::Pipes;
 use super::poll::Poll;
 use crate::engine::handle::Engine;
 use crate::engine::io::admin_queries::AdminQueries;
+use crate::engine::io::confirm::confirm;
 use crate::engine::io::deadlock_detector::{self, Victim};
 use crate::engine::io::disconnects::{self, DeferredRelease};
 use crate::engine::io::held_locks;
@@ -80,6 +81,8 @@ pub(in crate::engine) fn build(
     let (peers, some_peers) = watch::channel(false);
     let (questions_in, questions) = mpsc::unbounded_channel();
     tokio::spawn(native_locks::answer(Arc::clone(access), questions));
+    let (confirms, unconfirmed) = mpsc::unbounded_channel();
+    tokio::spawn(confirm(Arc::clone(access), Arc::clone(&lease), unconfirmed));
     let (victims_in, victims) = mpsc::unbounded_channel();
     let (theirs, leased) = (Arc::clone(access), Arc::clone(&lease));
     spawn(deadlock_detector::watch(theirs, leased, waits.clone(), some_peers, victims_in));
@@ -129,6 +132,8 @@ pub(in crate::engine) fn build(
         direct: Arc::default(),
         peers: modes,
         keep_names: access.keep_names.clone(),
+        late_rows: Arc::clone(&access.late_rows),
+        confirms,
     };
     let task = ServiceTask { service, requests, wake, finished, read, gone, rung, victims };
     (task, engine)
@@ -173,6 +178,7 @@ impl ServiceTask {
                 Some(ended) = self.gone.recv() => {
                     service.watched -= 1;
                     service.release_all(ended.locks, ended.proxy, None);
+                    drop(ended.late);
                 }
                 Some(look) = self.rung.recv() => service.hear_ring(look),
                 Some(victim) = self.victims.recv() => service.give_up(victim),
@@ -231,6 +237,9 @@ impl Service {
             EngineRequest::Differ(differences) => self.differ(differences),
             EngineRequest::ReleaseWhenGone { conn, locks, proxy, why } => {
                 self.watch(conn, locks, proxy, why);
+            }
+            EngineRequest::LateUntilGone { conn, proxy, session } => {
+                self.watch_late(conn, proxy, session);
             }
             EngineRequest::Leaving { locks, why } => self.leaving(&locks, why),
             EngineRequest::Present { conn, question } => self.present(conn, question),

@@ -39,6 +39,10 @@ pub struct Lease {
     grants_from: AtomicU64,
     /// When the last acknowledged renewal was sent.
     renewed: AtomicU64,
+    /// When this proxy knew that the incarnation was registered.
+    joined: AtomicU64,
+    /// When the last question was sent that the server has answered in the run in which the locks are held.
+    confirmed: AtomicU64,
     /// The server's start in the run in which the locks are known to be held.
     run: AtomicI64,
     /// Why no later renewal proves that the locks are still held.
@@ -151,6 +155,22 @@ impl Lease {
         same_run(self.run.load(Ordering::Acquire), started)
     }
 
+    /// Whether a connection that was opened then is one of the run in which locks are held, if it works still: it was
+    /// opened after the incarnation began, and before the server answered in that run.
+    pub fn is_of_this_run(&self, opened: Duration) -> bool {
+        let (joined, opened) = (self.joined.load(Ordering::Acquire), nanos(opened));
+        let answered =
+            self.renewed.load(Ordering::Acquire).max(self.confirmed.load(Ordering::Acquire));
+        joined != 0 && joined < opened && opened < answered
+    }
+
+    /// The server has answered a question that was sent then, in a run that began then.
+    pub(in crate::engine) fn confirm(&self, sent: Duration, started: i64) {
+        if self.knows_run(started) {
+            self.confirmed.fetch_max(nanos(sent), Ordering::AcqRel);
+        }
+    }
+
     /// The locks are held in this run of the server.
     pub(in crate::engine) fn set_run(&self, started: i64) {
         self.run.store(started, Ordering::Release);
@@ -227,6 +247,7 @@ impl Lease {
     /// A new incarnation begins; its deadline must have been set before.
     pub(in crate::engine) fn start_incarnation(&self, proxy: ProxyId, grants_from: Duration) {
         self.wait_until(grants_from);
+        self.joined.store(nanos(clock::now()), Ordering::Release);
         self.proxy.store(proxy.0, Ordering::Release);
     }
 
@@ -320,6 +341,26 @@ mod tests {
         assert!(lease.allows_grants(me));
         lease.renewed(now, now, now);
         assert!(!lease.vouches_for(me) && lease.standing(me) == Standing::Suspended);
+    }
+
+    #[test]
+    fn a_connection_is_known_to_be_of_this_run_once_the_server_has_answered_after_its_login() {
+        let lease = Lease::default();
+        let second = Duration::from_secs(1);
+        let before = clock::now();
+        lease.set_run(1000);
+        lease.start_incarnation(ProxyId(1), Duration::ZERO);
+        let opened = clock::now() + second;
+        assert!(!lease.is_of_this_run(opened), "no answer yet");
+        lease.confirm(opened + second, 5000);
+        assert!(!lease.is_of_this_run(opened), "an answer of another run");
+        lease.confirm(opened, 1000);
+        assert!(!lease.is_of_this_run(opened), "asked before the login");
+        lease.confirm(opened + second, 1000);
+        assert!(lease.is_of_this_run(opened) && !lease.is_of_this_run(before - second));
+        // What is asked later may be answered earlier.
+        lease.confirm(opened, 1000);
+        assert!(lease.is_of_this_run(opened));
     }
 
     #[tokio::test]

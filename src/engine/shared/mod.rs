@@ -6,6 +6,7 @@ pub(in crate::engine) mod engine_wake;
 pub mod fenced_sessions;
 pub mod history;
 pub mod keep_names;
+pub mod late_rows;
 pub mod lease;
 pub mod peers;
 pub mod reign;

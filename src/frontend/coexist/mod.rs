@@ -2,5 +2,6 @@
 
 mod answer;
 mod claim;
+pub(super) mod late;
 mod native_only;
 pub(super) mod settle;

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::answer::{error_instead, held_by, says_one, with_zero};
 use super::claim::{LEAST, Limit, PATIENCE, Row, claim, count, stands_by};
+use super::late::{confirm_and_enter, write_late};
 use super::native_only::note_native_only;
 use crate::engine::handle::Look;
 use crate::frontend::link::close_reason::CloseReason;
@@ -19,7 +20,7 @@ use crate::frontend::observe::held_back::HeldBack;
 use crate::frontend::observe::pending_row_update::PendingRowUpdate;
 use crate::frontend::observe::row_update::{RowUpdate, UnknownLocks};
 use crate::lock::codes;
-use crate::lock::held::Release;
+use crate::lock::held::{NO_ROW, Release};
 use crate::lock::name::{Key, Name, listed};
 use crate::lock::timeout::Timeout;
 use crate::metrics::CallOutcome;
@@ -68,7 +69,10 @@ pub(crate) async fn settle_rows(
     }
     let claims = matches!(need, RowUpdate::Claim(..));
     let granted = whole && claims && says_one(&bytes);
-    let row = follow(cx, need, untold, sent, answer).await?;
+    let row = match &need {
+        RowUpdate::Claim(name, _) if granted && confirm_and_enter(cx, name).await? => Row::Kept,
+        _ => follow(cx, need, untold, sent, answer).await?,
+    };
     count(
         cx,
         match &row {
@@ -136,6 +140,10 @@ async fn follow(
             released_all(cx);
             Ok(Row::Kept)
         }
+        RowUpdate::WriteLate => {
+            write_late(cx).await?;
+            Ok(Row::Kept)
+        }
         RowUpdate::Release(_) | RowUpdate::Look(..) => Ok(Row::Kept),
     }
 }
@@ -159,7 +167,8 @@ pub(crate) fn released_all(cx: &mut CallContext<'_>) {
     release_later(cx, taken.locks);
 }
 
-fn release_later(cx: &mut CallContext<'_>, locks: Vec<(Key, u64)>) {
+fn release_later(cx: &mut CallContext<'_>, mut locks: Vec<(Key, u64)>) {
+    locks.retain(|(_, token)| *token != NO_ROW);
     if let (Some(proxy), false) = (cx.locks.ledger().granted_by(), locks.is_empty()) {
         cx.locks.release_later(locks, proxy);
     }
@@ -176,7 +185,7 @@ async fn read(
 ) -> Result<Row, CloseReason> {
     let until = Instant::now() + if stands_by(cx) { patience.min(LEAST) } else { patience };
     cx.context.metrics.native_reads.inc();
-    let known: Vec<(Key, u64)> = cx.locks.ledger().held().grants();
+    let known: Vec<(Key, u64)> = cx.locks.ledger().held().all();
     let of_ledger = known.iter().map(|(key, _)| listed(key.folded()));
     let without_row = cx.locks.ledger().without_row().iter().cloned();
     let asked: Vec<Name> = asked.into_iter().chain(of_ledger).chain(without_row).collect();

@@ -91,7 +91,7 @@ impl Dispatch for Dispatcher<'_> {
         link.held_mut().let_go();
         mutants::fail_at(bytes);
         if let Some(watch) = self.watch {
-            return decide_watched(watch, self.view, link, bytes);
+            return decide_watched(watch, self.view, link, self.context, bytes);
         }
         let Some(frame) = FrameHeader::peek(bytes) else {
             return Ok(CommandAction::Incomplete);

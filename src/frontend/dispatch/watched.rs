@@ -7,8 +7,10 @@ use crate::frontend::link::Link;
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::from_client::CommandAction;
 use crate::frontend::locks::call_context::text_start;
+use crate::frontend::locks::commit_fence::names_locks;
 use crate::frontend::observe::statement::{TooManyReadings, WatchedText, runs_unknown};
 use crate::frontend::observe::watch::Watch;
+use crate::frontend::shared::context::Context;
 use crate::frontend::state::server_view::ServerView;
 use crate::net::buffers::BUFFER;
 use crate::net::peer::Peer;
@@ -57,6 +59,7 @@ pub(crate) fn decide_watched(
     watch: &mut Watch,
     view: &mut ServerView,
     link: &Link,
+    context: &Context,
     bytes: &[u8],
 ) -> Result<CommandAction, CloseReason> {
     let pass = Ok(CommandAction::Forward(None));
@@ -84,7 +87,12 @@ pub(crate) fn decide_watched(
                 let stream = stream_of(text_at, view.dialect(link.status().flags()));
                 return Ok(CommandAction::Forward(Some(stream.looking())));
             }
-            watch_text(watch, view, link, Command(byte), text_at.map(|at| &payload[at..]));
+            let text = text_at.map(|at| &payload[at..]);
+            if text.is_none_or(|text| names_locks(context, text)) && link.guard().wants_rows() {
+                // The command is looked at again when the rows are written.
+                return Ok(CommandAction::Incomplete);
+            }
+            watch_text(watch, view, link, Command(byte), text);
         }
         Command::INIT_DB | Command::SET_OPTION if waits => return Ok(CommandAction::Incomplete),
         Command::INIT_DB => watch.schema(&payload[1..]),

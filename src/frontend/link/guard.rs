@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::close_reason::CloseReason;
@@ -18,12 +18,36 @@ pub(crate) struct LeaseGuard {
     lease: Arc<Lease>,
     /// The incarnation that granted what the session holds; 0 while it holds nothing.
     granted_by: AtomicU64,
+    /// It may have locks whose rows are not written, and the rows are not asked for.
+    late: AtomicBool,
+    /// A command waits for these rows.
+    rows_wanted: AtomicBool,
 }
 
 impl LeaseGuard {
     /// Of a session that holds nothing.
     pub(crate) fn new(lease: Arc<Lease>) -> Self {
-        Self { lease, granted_by: AtomicU64::new(0) }
+        let (late, rows_wanted) = <_>::default();
+        Self { lease, granted_by: AtomicU64::new(0), late, rows_wanted }
+    }
+
+    /// The session has a lock whose row is not written, or no such lock any more.
+    pub(crate) fn set_late(&self, late: bool) {
+        self.late.store(late, Ordering::Relaxed);
+    }
+
+    /// A command is about to read rows. Whether some are to be written first, which [`Self::takes_rows_wanted`] tells.
+    pub(crate) fn wants_rows(&self) -> bool {
+        let late = self.late.swap(false, Ordering::Relaxed);
+        if late {
+            self.rows_wanted.store(true, Ordering::Relaxed);
+        }
+        late
+    }
+
+    /// Whether a command waits for rows; once.
+    pub(crate) fn takes_rows_wanted(&self) -> bool {
+        self.rows_wanted.load(Ordering::Relaxed) && self.rows_wanted.swap(false, Ordering::Relaxed)
     }
 
     /// The session holds locks of this incarnation.

@@ -8,6 +8,7 @@ pub(super) mod commit_fence;
 pub(super) mod ended_wait;
 #[cfg(test)]
 pub(super) mod fakes;
+mod late;
 pub(super) mod operations;
 pub(super) mod owner;
 pub(super) mod pending_claim;

@@ -7,15 +7,21 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::super::link::close_reason::CloseReason;
-use super::super::state::ledger::Ledger;
+use super::super::state::ledger::{Ledger, OtherIncarnation};
+use super::late::{LateLocks, LateStep, left};
 use super::server::Task;
-use crate::engine::handle::{Claim, Engine, EventSender, Look, NativeLocks, SessionEvent, Ticket};
+use crate::engine::handle::{
+    Acquired, Claim, Engine, EventSender, Look, NativeLocks, SessionEvent, Ticket,
+};
 use crate::engine::io::gatekeeper::{Gate, Gates};
 use crate::engine::io::held_locks::Census;
 use crate::engine::shared::current_backend::CurrentBackend;
 use crate::engine::shared::history::FENCED;
 use crate::lock::name::{Key, Name};
 use crate::types::{ConnectionId, ProxyId};
+
+/// Time until a late row that could not be written is claimed again.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// What an event asks of the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +54,15 @@ pub(crate) trait Locks: Send {
     fn server_protects(&self) -> bool;
     /// The server has granted a lock of this name, whose row is not written: that is tried again later.
     fn keep_without_row(&mut self, name: Name);
+    /// Whether rows may be late at all, now.
+    fn allows_late(&self) -> bool;
+    /// Whether a connection that was opened then is known to be one of the run of the server in which locks are held.
+    fn knows_run_of(&self, opened: Duration) -> bool;
+    /// Asks the server, so that more is known of that.
+    fn confirm(&mut self) -> Task<'static, ()>;
+    /// Enters a lock that the server has granted, whose row is written later. The incarnation; `None` if the row may not be
+    /// late.
+    fn enter_late(&mut self, name: Name) -> Result<Option<ProxyId>, OtherIncarnation>;
     /// Releases locks of an incarnation, and waits until they are free or lost.
     fn release(&mut self, locks: Vec<(Key, u64)>, proxy: ProxyId) -> Task<'static, ()>;
     /// Releases locks that the server has released, soon.
@@ -104,18 +119,17 @@ pub(crate) struct LockOwner {
     sought: Option<u64>,
     /// Why the session ends, when it does.
     ending: &'static str,
+    late: LateLocks,
+    owner: Arc<[u8]>,
 }
 
 impl LockOwner {
     /// The owner of a session that holds nothing.
     pub(crate) fn new(
         ledger: Ledger,
-        engine: Engine,
-        gates: Gates,
-        connection: ConnectionId,
-        backend: CurrentBackend,
-        events_in: EventSender,
-        events: mpsc::UnboundedReceiver<SessionEvent>,
+        (engine, gates): (Engine, Gates),
+        (connection, backend, owner): (ConnectionId, CurrentBackend, Arc<[u8]>),
+        (events_in, events): (EventSender, mpsc::UnboundedReceiver<SessionEvent>),
     ) -> Self {
         Self {
             ledger,
@@ -128,15 +142,102 @@ impl LockOwner {
             draining: false,
             sought: None,
             ending: "panicked",
+            late: LateLocks::default(),
+            owner,
         }
     }
 
-    /// The next event for the session. The future may be dropped at any time: no event is lost.
+    /// The next event for the session. The future may be dropped at any time: no event is lost. Late rows are written
+    /// meanwhile.
     pub(crate) async fn next_event(&mut self) -> SessionEvent {
-        match self.events.recv().await {
-            Some(event) => event,
-            // The session holds a sender itself.
-            None => std::future::pending().await,
+        // Ends with an event, or with the session.
+        loop {
+            let step = tokio::select! {
+                biased;
+                event = self.events.recv() => match event {
+                    Some(event) => return event,
+                    // The session holds a sender itself.
+                    None => std::future::pending().await,
+                },
+                step = self.late.next() => step,
+            };
+            let event = match step {
+                LateStep::Due => self.claim_due(),
+                LateStep::Claimed(key, since, acquired) => self.take_claimed(&key, since, acquired),
+            };
+            if let Some(event) = event {
+                return event;
+            }
+        }
+    }
+
+    /// The session is another user's from now on.
+    pub(crate) fn set_owner(&mut self, owner: Arc<[u8]>) {
+        self.owner = owner;
+    }
+
+    /// Claims the rows that are due.
+    fn claim_due(&mut self) -> Option<SessionEvent> {
+        let delay = self.engine.late_rows().delay();
+        let mut due = Vec::new();
+        let mut next: Option<Duration> = None;
+        for (name, since) in self.ledger.held().late() {
+            match left(*since, delay) {
+                Some(left) => next = Some(next.map_or(left, |next| next.min(left))),
+                None if self.late.claims(&name.key, *since) => {}
+                None => due.push((name.clone(), *since)),
+            }
+        }
+        for (name, since) in due {
+            let ticket = self.claim(name, Arc::clone(&self.owner), false, None);
+            self.late.claim(ticket, since);
+        }
+        if let Some(next) = next {
+            self.late.arm(next);
+        }
+        self.note_late();
+        None
+    }
+
+    /// Takes in what became of a late row. An event if the session is to do something about it.
+    fn take_claimed(
+        &mut self,
+        key: &Key,
+        since: std::time::Instant,
+        acquired: Acquired,
+    ) -> Option<SessionEvent> {
+        // The server may have released the lock meanwhile, and have granted it again: that is another claim's.
+        let late = self.ledger.held().late_since(key) == Some(since);
+        let event = match acquired {
+            Acquired::Granted(grant) if !late => {
+                self.engine.release_later(vec![(key.clone(), grant.token)], grant.proxy);
+                None
+            }
+            Acquired::Granted(grant) => match self.ledger.enter(key.clone(), grant) {
+                Ok(()) => None,
+                Err(OtherIncarnation) => {
+                    self.release_when_gone(vec![(key.clone(), grant.token)], grant.proxy);
+                    self.ledger.granted_by().map(SessionEvent::Fence)
+                }
+            },
+            Acquired::Unproven => late.then_some(SessionEvent::ReadLocks),
+            Acquired::NotFree | Acquired::Deadlock | Acquired::Failed(_) => {
+                if late {
+                    self.late.arm(AGAIN);
+                }
+                None
+            }
+        };
+        self.note_late();
+        event
+    }
+
+    /// Shows that each lock has its row, if that is so.
+    fn note_late(&self) {
+        if let Some(session) = self.late.session()
+            && self.ledger.held().late().next().is_none()
+        {
+            session.end();
         }
     }
 
@@ -176,6 +277,11 @@ impl LockOwner {
 
     /// Leaves the release to the engine, once the server shows the session's connection no more.
     pub(crate) fn abandon(&mut self) {
+        if let (Some(session), Some(conn), Some(proxy)) =
+            (self.late.take(), self.backend.id(), self.ledger.granted_by())
+        {
+            self.engine.late_until_gone(conn, proxy, session);
+        }
         let locks = self.ledger.take_all().locks;
         if let (Some(proxy), false) = (self.ledger.granted_by(), locks.is_empty()) {
             self.engine.release_when_gone(self.backend.id(), locks, proxy, self.ending);
@@ -222,6 +328,40 @@ impl Locks for LockOwner {
     fn keep_without_row(&mut self, name: Name) {
         self.ledger.keep_without_row(name);
         self.engine.without_row(self.connection, self.events_in.clone());
+    }
+
+    fn allows_late(&self) -> bool {
+        self.engine.late_rows().is_allowed() && self.engine.lease().server_protects()
+    }
+
+    fn knows_run_of(&self, opened: Duration) -> bool {
+        let lease = self.engine.lease();
+        // A row that it has got says so, too.
+        lease.is_of_this_run(opened)
+            || self.ledger.granted_by().is_some_and(|proxy| lease.proxy() == Some(proxy))
+    }
+
+    fn confirm(&mut self) -> Task<'static, ()> {
+        Box::pin(self.engine.confirm())
+    }
+
+    fn enter_late(&mut self, name: Name) -> Result<Option<ProxyId>, OtherIncarnation> {
+        let (late, lease) = (self.engine.late_rows(), self.engine.lease());
+        let (Some(proxy), Some(conn)) = (lease.proxy(), self.backend.id()) else { return Ok(None) };
+        let delay = late.delay();
+        if self.late.session().is_none() {
+            self.late.list(late.enter(conn));
+        }
+        let begins = self.late.session().is_some_and(|session| session.begin(proxy));
+        if !begins || !lease.vouches_for(proxy) {
+            self.note_late();
+            return Ok(None);
+        }
+        let entered = self.ledger.enter_late(name, std::time::Instant::now(), proxy);
+        self.note_late();
+        entered?;
+        self.late.arm(delay);
+        Ok(Some(proxy))
     }
 
     fn release_later(&mut self, locks: Vec<(Key, u64)>, proxy: ProxyId) {

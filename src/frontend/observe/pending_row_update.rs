@@ -25,4 +25,9 @@ impl PendingRowUpdate {
     pub(crate) fn unasked() -> Self {
         Self { need: RowUpdate::Unknown, untold: None, held: None, sent: None, run: None }
     }
+
+    /// Rows that are not written yet are to be, before the next command.
+    pub(crate) fn late() -> Self {
+        Self { need: RowUpdate::WriteLate, ..Self::unasked() }
+    }
 }

@@ -20,6 +20,8 @@ pub(crate) enum RowUpdate {
     Look(Function, Name),
     /// The response does not tell which locks are held now. Locks of these names may be among them.
     Read(Vec<Name>),
+    /// The next command may read rows: those that are not written yet are.
+    WriteLate,
     /// The response does not tell which locks are held now, and the statement may have nothing to do with locks.
     Unknown,
 }

@@ -38,6 +38,13 @@ impl RunEnd {
         Some(Self { text, outcome, deadlock, wait: seen.wait.take() })
     }
 
+    /// Whether the only call is a GET_LOCK, and the response says 1.
+    pub(crate) fn is_granted(&self) -> bool {
+        let calls = self.text.uses.calls.as_slice();
+        let gets = matches!(calls, [call] if call.function == Function::GetLock);
+        gets && self.outcome == CallOutcome::One
+    }
+
     /// Counts its calls. `instead`: what GET_LOCK has come to if the client gets another answer than the server's.
     pub(crate) fn count(self, context: &Context, instead: Option<CallOutcome>) {
         let Self { text, outcome, deadlock, wait } = self;

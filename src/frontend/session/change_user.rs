@@ -2,6 +2,8 @@
 
 use tokio::time::Instant;
 
+use std::sync::Arc;
+
 use super::Session;
 use crate::frontend::dispatch::watched::watch_changed_user;
 use crate::frontend::link::Legs;
@@ -94,6 +96,7 @@ impl Session {
         };
         if let Some(change) = change {
             let owner = owner(change.user, self.identity.peer());
+            self.locks.set_owner(Arc::clone(&owner));
             self.identity.set_owner(owner, change.user_name(self.view.flavour()));
             self.identity.show(self.link.client().is_encrypted());
         }

@@ -95,7 +95,12 @@ impl Session {
         let cluster = context.cluster.clone();
         let session = Self {
             link,
-            locks: LockOwner::new(ledger, engine, gates, connection, backend, events_in, events),
+            locks: LockOwner::new(
+                ledger,
+                (engine, gates),
+                (connection, backend, Arc::clone(&owner.0)),
+                (events_in, events),
+            ),
             view: ServerView::new(flavour, version, several),
             statements: Statements::new(flavour),
             identity: Identity::new(peer, method, opened, ids, owner, cluster, entry),

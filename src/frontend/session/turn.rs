@@ -61,6 +61,9 @@ impl Session {
         if self.phase.takes_commands() && self.locks.ledger_mut().is_to_read() {
             self.phase = Phase::Settling(vec![PendingRowUpdate::unasked()]);
         }
+        if self.phase.takes_commands() && self.link.guard().takes_rows_wanted() {
+            self.phase = Phase::Settling(vec![PendingRowUpdate::late()]);
+        }
         if let Phase::Settling(unsettled) = &mut self.phase {
             let unsettled = std::mem::take(unsettled);
             Box::pin(self.settle(unsettled)).await?;

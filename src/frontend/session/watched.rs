@@ -1,10 +1,12 @@
 //! Responses that somebody in a session waits for: its observer, whose rows follow them, or the cursor of a statement.
 
 use super::Session;
+use crate::frontend::coexist::late::enter_late;
 use crate::frontend::coexist::settle::{released, released_all, settle_rows};
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::pending::Finished;
 use crate::frontend::locks::owner::Locks;
+use crate::frontend::observe::held_back::HeldBack;
 use crate::frontend::observe::pending_row_update::PendingRowUpdate;
 use crate::frontend::observe::row_update::RowUpdate;
 use crate::frontend::observe::run_end::RunEnd;
@@ -22,7 +24,7 @@ impl Session {
                     let run = RunEnd::of(&mut seen, ending);
                     let need = self.watch.as_mut().and_then(|watch| watch.ended(*seen, ending));
                     if let Some((need, untold)) = need {
-                        self.follow(PendingRowUpdate { need, untold, held, sent, run });
+                        self.follow(PendingRowUpdate { need, untold, held, sent, run })?;
                     } else {
                         self.count(run);
                         if let Some(held) = held {
@@ -54,35 +56,53 @@ impl Session {
     }
 
     /// Does at once what a response means for the rows, or leaves it to [`Self::settle`].
-    fn follow(&mut self, mut unsettled: PendingRowUpdate) {
+    fn follow(&mut self, mut unsettled: PendingRowUpdate) -> Result<(), CloseReason> {
+        // What is to be done for earlier responses comes first.
+        if let (RowUpdate::Claim(name, _), false) =
+            (&unsettled.need, matches!(self.phase, Phase::Settling(_)))
+            && unsettled.run.as_ref().is_some_and(RunEnd::is_granted)
+            && enter_late(&mut self.cx(), name)?
+        {
+            self.count(unsettled.run);
+            let held = unsettled.held.map(HeldBack::into_parts);
+            return held.map_or(Ok(()), |(bytes, _)| self.link.send_client(&bytes));
+        }
         let nothing_held = self.locks.ledger().holds_nothing();
         let given = unsettled.held.is_none();
         match &unsettled.need {
             RowUpdate::ReleaseAll => {
                 released_all(&mut self.cx());
-                return self.count(unsettled.run);
+                return self.counted(unsettled.run);
             }
             RowUpdate::Release(name) if released(&mut self.cx(), &name.key) => {
-                return self.count(unsettled.run);
+                return self.counted(unsettled.run);
             }
             RowUpdate::Release(_) | RowUpdate::Read(_) | RowUpdate::Unknown
                 if nothing_held && given =>
             {
-                return self.count(unsettled.run);
+                return self.counted(unsettled.run);
             }
             // Nothing of the answer can be changed any more.
-            RowUpdate::Look(..) if given => return self.count(unsettled.run),
+            RowUpdate::Look(..) if given => return self.counted(unsettled.run),
             // The lock may have another name, or only the server knows whether it is still held.
             RowUpdate::Release(name) => unsettled.need = RowUpdate::Read(vec![name.clone()]),
             RowUpdate::Claim(..)
             | RowUpdate::Read(_)
             | RowUpdate::Look(..)
+            | RowUpdate::WriteLate
             | RowUpdate::Unknown => {}
         }
         match &mut self.phase {
             Phase::Settling(others) => others.push(unsettled),
             phase => *phase = Phase::Settling(vec![unsettled]),
         }
+        Ok(())
+    }
+
+    /// Counts a run of which nothing more is to be done.
+    fn counted(&self, run: Option<RunEnd>) -> Result<(), CloseReason> {
+        self.count(run);
+        Ok(())
     }
 
     /// Writes what responses mean for the rows, and lets the client have the ends of them.

@@ -1,6 +1,7 @@
 //! What a session holds, and which incarnation vouches for it.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::super::link::guard::LeaseGuard;
 use crate::engine::handle::Grant;
@@ -65,6 +66,24 @@ impl Ledger {
         Ok(())
     }
 
+    /// Enters a lock whose row is not written.
+    pub(crate) fn enter_late(
+        &mut self,
+        name: Name,
+        granted: Instant,
+        proxy: ProxyId,
+    ) -> Result<(), OtherIncarnation> {
+        if !self.held.is_empty() && self.granted_by != Some(proxy) {
+            return Err(OtherIncarnation);
+        }
+        self.granted_by = Some(proxy);
+        self.without_row.retain(|known| known.key != name.key);
+        self.held.grant_late(name, granted);
+        self.guard.arm(proxy);
+        self.guard.set_late(true);
+        Ok(())
+    }
+
     /// Takes a held lock again.
     pub(crate) fn reenter(&mut self, key: &Key) {
         self.taken.iter_mut().for_each(|taken| taken.push(key.clone()));
@@ -90,6 +109,7 @@ impl Ledger {
     /// Gives back what the command under way has taken, since its client gets an error. What the store must
     /// release, as after [`Held::release`].
     pub(crate) fn undo(&mut self) -> Vec<(Key, u64)> {
+        // Where rows are late, the server answers the calls.
         let keys = self.taken.take().unwrap_or_default().into_iter();
         let last = |key: Key| match self.held.release(&key) {
             Release::Last(token) => Some((key, token)),

@@ -63,8 +63,9 @@ impl Keeper {
         mine.sent(version);
         let versions = mine.versions.clone();
         let longest = milliseconds(self.server.longest(self.terms));
+        let keeps = self.keeps();
         let conn = self.link.get_any().await?;
-        self.access.keep_names.set_found(conn.finds_all_tagged().await.unwrap_or(false));
+        self.access.set_found(conn.finds_all_tagged().await.unwrap_or(false));
         let row = ProxyRow {
             id,
             state: ProxyState::Live,
@@ -76,7 +77,7 @@ impl Keeper {
             conns: self.access.beside(conn),
             native: self.native,
             tables: VERSION,
-            keeps: self.access.keep_names.milliseconds(),
+            keeps,
         };
         conn.enter_again(&row, now.epoch, epoch).await?;
         let lossless = clusters::is_lossless(&self.access.writer, conn, &self.guarantee)
@@ -114,7 +115,8 @@ impl Keeper {
         let wait = mutants::or(Mutant::NoGrace, GrantWait::Grace, GrantWait::Over);
         let early = lossless || mutants::on(Mutant::EarlyGrace);
         let versions = vec![version];
-        self.incarnation = Some(Incarnation { id, epoch, versions, wait, seen, run, early });
+        let until = self.server.longest(self.terms).revocable(seen);
+        self.incarnation = Some(Incarnation { id, epoch, versions, wait, seen, until, run, early });
         self.observed.clear();
         self.longest = Longest::default();
         self.server.settled(meta);
@@ -129,8 +131,29 @@ impl Keeper {
     fn begin_grace(&self, meta: &Meta, seen: Duration) {
         let longest = self.server.longest(self.terms);
         let until = mutants::or(Mutant::NoGrace, longest.revocable(seen), Duration::ZERO);
-        self.lease.wait_until(until);
+        let wait = mutants::or(Mutant::NoGrace, GrantWait::Grace, GrantWait::Over);
+        self.lease.wait_until(self.withheld_until(wait, until));
         self.lease.reign().join_epoch(meta.epoch, Some(until));
+    }
+
+    /// Until when nothing is granted. In mode durable a lock may be held whose row is not written yet, until a renewal shows
+    /// that there is none: no time says that.
+    pub(super) fn withheld_until(&self, wait: GrantWait, until: Duration) -> Duration {
+        let by_rows =
+            !self.native && wait != GrantWait::Over && !mutants::on(Mutant::LateRowsIgnored);
+        if by_rows { Duration::MAX } else { until }
+    }
+
+    /// Whether a proxy that grants by rows alone must wait, since another one may have locks without rows (`late`).
+    fn waits_for_rows(&mut self, late: bool) -> bool {
+        let waits = late && !self.native && !mutants::on(Mutant::LateRowsIgnored);
+        if waits && !self.waits_for_rows {
+            tracing::info!(
+                "a proxy in mode coexist has locks whose rows are not written yet: nothing is granted until they are, or it is taken over"
+            );
+        }
+        self.waits_for_rows = waits;
+        waits
     }
 
     /// The lease was renewed: whether a failover from here on loses nothing.
@@ -181,11 +204,13 @@ impl Keeper {
         alive: bool,
     ) -> Result<(), StoreError> {
         let meta = &renewal.meta;
+        let is_past = self.lease.is_renewed() && clock::now() >= me.until;
         let wait = match me.wait {
             GrantWait::Over => return Ok(()),
-            GrantWait::Start if alive || self.lease.is_good() => GrantWait::Over,
+            wait if self.waits_for_rows(renewal.others(me.id).late) => wait,
+            GrantWait::Start if alive || is_past => GrantWait::Over,
             GrantWait::Start => GrantWait::Start,
-            GrantWait::Grace if self.lease.is_good() || clusters::all_came(me, renewal) => {
+            GrantWait::Grace if is_past || clusters::all_came(me, renewal) => {
                 self.link.get().await?.end_grace(me.epoch).await?;
                 GrantWait::Over
             }
@@ -194,8 +219,11 @@ impl Keeper {
             GrantWait::Grace => {
                 // An incarnation with a longer lease may have come.
                 let until = self.server.longest(self.terms).revocable(me.seen);
-                self.lease.wait_until(until);
+                self.lease.wait_until(self.withheld_until(GrantWait::Grace, until));
                 self.lease.reign().join_epoch(me.epoch, Some(until));
+                if let Some(mine) = &mut self.incarnation {
+                    mine.until = until;
+                }
                 GrantWait::Grace
             }
         };

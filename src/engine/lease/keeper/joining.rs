@@ -33,9 +33,11 @@ impl Keeper {
             }
         }
         let quiet = others.iter().all(|row| row.state == ProxyState::Clean || over(row));
-        self.access.keep_names.set_found(conn.finds_all_tagged().await.unwrap_or(false));
+        self.access.set_found(conn.finds_all_tagged().await.unwrap_or(false));
         self.had_peers = conn.has_peers().await.unwrap_or(true);
         let alone = quiet && !self.had_peers;
+        // The first renewal says more.
+        let keeps = if self.native { 0 } else { self.access.keep_names.milliseconds() };
         let row = ProxyRow {
             // Ids of sessions tell the proxies apart.
             id: ProxyId::random_beside(others.iter().map(|row| row.id)),
@@ -48,7 +50,7 @@ impl Keeper {
             conns: self.access.beside(conn),
             native: self.native,
             tables: VERSION,
-            keeps: self.access.keep_names.milliseconds(),
+            keeps,
         };
         self.predecessors.note_registering(row.id);
         let sent = clock::now();
@@ -107,10 +109,11 @@ impl Keeper {
             GrantWait::Start => self.server.longest(self.terms).revocable(sent),
             GrantWait::Grace => self.server.longest(self.terms).revocable(seen),
         };
-        self.lease.start_incarnation(id, from);
+        self.lease.start_incarnation(id, self.withheld_until(wait, from));
         self.lease.reign().join_epoch(epoch, (wait == GrantWait::Grace).then_some(from));
         let versions = vec![row.rvn];
-        self.incarnation = Some(Incarnation { id, epoch, versions, wait, seen, run, early: false });
+        let (until, early) = (from, false);
+        self.incarnation = Some(Incarnation { id, epoch, versions, wait, seen, until, run, early });
         self.observed.clear();
         self.longest = Longest::default();
         let left = from.saturating_sub(clock::now());

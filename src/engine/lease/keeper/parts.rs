@@ -50,6 +50,8 @@ impl Keeper {
 
     pub(super) fn fence(&mut self) {
         self.suspension.close();
+        self.tells_of_late_rows = false;
+        self.access.late_rows.allow(false);
         if let Some(incarnation) = self.incarnation.take() {
             self.lease.end();
             self.given_up = usize::try_from(self.access.metrics.held.get()).unwrap_or_default();

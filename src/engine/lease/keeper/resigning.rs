@@ -20,6 +20,7 @@ impl Keeper {
     /// more, so none needs a lease to run out.
     pub(super) async fn resign(&mut self) {
         let mine = self.incarnation.take();
+        self.access.late_rows.allow(false);
         self.suspension.close();
         self.lease.end();
         // A renewal may have been interrupted: its connection is in the middle of an answer.
@@ -72,7 +73,8 @@ impl Keeper {
         };
         let ended: Vec<_> = rows.into_iter().filter(over).collect();
         for row in &ended {
-            if conn.read_held(row.id).await?.is_empty() {
+            let late = self.access.late_rows.connections(row.id);
+            if late.is_empty() && conn.read_held(row.id).await?.is_empty() {
                 conn.declare_clean(row.id).await?;
             } else {
                 self.running.start(&self.access, row, true);

@@ -13,7 +13,7 @@ impl Keeper {
     /// The lease was renewed: whether the server's own locks would protect without rows.
     pub(super) fn note_written(&mut self) {
         let waits = self.incarnation.as_ref().is_none_or(|mine| mine.wait != GrantWait::Over);
-        self.lease.set_server_protects(self.native && !waits && !self.others.by_rows);
+        self.set_server_protects(self.native && !waits && !self.others.by_rows);
         let again = self.access.metrics.store_unwritable.get() != 0;
         self.set_unwritable(None);
         if again {
@@ -58,6 +58,15 @@ impl Keeper {
         self.set_unwritable(why);
     }
 
+    /// Whether the server's own locks protect without rows: then rows may be late, too, if this proxy's row says so, and
+    /// no lock of an earlier run of the server is left.
+    fn set_server_protects(&self, protects: bool) {
+        self.lease.set_server_protects(protects);
+        let late = &self.access.late_rows;
+        let told = self.tells_of_late_rows && self.others.in_this_run;
+        late.allow(protects && told && late.is_wanted());
+    }
+
     fn set_unwritable(&self, why: Option<String>) {
         self.access.metrics.store_unwritable.set(i64::from(why.is_some()));
         self.lease.set_unwritable(why);
@@ -94,7 +103,7 @@ impl Keeper {
         let others = read.others(mine.id);
         let protects = self.native && mine.wait == GrantWait::Over && !others.by_rows;
         self.know_others(others);
-        self.lease.set_server_protects(protects);
+        self.set_server_protects(protects);
         if protects {
             self.lease.renewed(sent, self.terms.deadline(sent), self.terms.jeopardy(sent));
             self.suspension.resume();

@@ -9,12 +9,13 @@ use tokio::time::Instant;
 
 use super::super::owner::{Asked, Locks};
 use super::super::server::Task;
+use super::PROXY;
 use crate::engine::handle::{Acquired, Look, NativeLocks, SessionEvent, Ticket};
 use crate::engine::io::gatekeeper::Gate;
 use crate::engine::io::held_locks::Census;
 use crate::engine::shared::lease::Lease;
 use crate::frontend::link::close_reason::CloseReason;
-use crate::frontend::state::ledger::Ledger;
+use crate::frontend::state::ledger::{Ledger, OtherIncarnation};
 use crate::lock::name::{Key, Name};
 use crate::types::ProxyId;
 
@@ -38,6 +39,9 @@ pub(crate) struct ScriptedLocks {
     /// Whether the server's own locks protect without rows.
     pub(crate) protects: bool,
     pub(crate) draining: bool,
+    /// Whether rows may be late, and whether the connection is known to be of the run in which locks are held.
+    pub(crate) late: bool,
+    pub(crate) confirmed: bool,
 }
 
 impl Locks for ScriptedLocks {
@@ -70,6 +74,24 @@ impl Locks for ScriptedLocks {
 
     fn keep_without_row(&mut self, name: Name) {
         self.ledger.keep_without_row(name);
+    }
+
+    fn allows_late(&self) -> bool {
+        self.late
+    }
+
+    fn knows_run_of(&self, _: Duration) -> bool {
+        self.confirmed
+    }
+
+    fn confirm(&mut self) -> Task<'static, ()> {
+        self.confirmed = true;
+        Box::pin(async {})
+    }
+
+    fn enter_late(&mut self, name: Name) -> Result<Option<ProxyId>, OtherIncarnation> {
+        self.ledger.enter_late(name, std::time::Instant::now(), PROXY)?;
+        Ok(Some(PROXY))
     }
 
     fn release_later(&mut self, locks: Vec<(Key, u64)>, _: ProxyId) {

@@ -145,6 +145,8 @@ impl Stage {
                 trusts: true,
                 protects: true,
                 draining: false,
+                late: false,
+                confirmed: false,
             },
             view: ServerView::new(flavour, version, false),
             statements: Statements::new(flavour),
