@@ -46,7 +46,7 @@ impl Metrics {
             (&self.unsupported, &["refused", "native"]),
             (&self.native_only, &["yes", "perhaps"]),
             (&self.switchovers, &["moved", "cancelled", "limit", "stopped"]),
-            (&self.claims, &["claimed", "not_free", "failed", "native"]),
+            (&self.claims, &["claimed", "later", "not_free", "failed", "native"]),
         ] {
             for value in values {
                 counters.with_label_values(&[*value]);

@@ -24,9 +24,10 @@ on_both! {
     a_waiter_gets_no_lock_from_a_proxy_that_shuts_down
 }
 
-const COEXIST: [&str; 2] = ["--mode", "coexist"];
+/// Rows are written at once: `late_rows` sees the others.
+const COEXIST: [&str; 4] = ["--mode", "coexist", "--row-delay", "0s"];
 /// A lease that no test outlives: a lock that passes on before its end passes on for another reason.
-const ENDLESS: [&str; 4] = ["--mode", "coexist", "--lease", "10m"];
+const ENDLESS: [&str; 6] = ["--mode", "coexist", "--lease", "10m", "--row-delay", "0s"];
 
 /// The connection that the row of a lock names, if it is held.
 fn holder(server: &Server, proxy: &Proxy, name: &str) -> Option<u64> {

@@ -28,6 +28,7 @@ mod hostile_names;
 mod impostors;
 mod invariants;
 mod large;
+mod late_rows;
 mod launch;
 mod learned;
 mod legs;

@@ -14,6 +14,7 @@ use lockstead::engine::setup::Setup;
 use lockstead::engine::shared::current_backend::CurrentBackend;
 use lockstead::engine::shared::history::History;
 use lockstead::engine::shared::keep_names::KeepNames;
+use lockstead::engine::shared::late_rows::LateRows;
 use lockstead::engine::start::{Threads, start};
 use lockstead::lock::name::{Key, Name, plain};
 use lockstead::metrics::Metrics;
@@ -120,6 +121,7 @@ impl Tables {
             history: History::in_memory(100),
             shares: false,
             keep_names: KeepNames::new(|| Duration::ZERO),
+            late_rows: Arc::new(LateRows::new(|| Duration::ZERO)),
             fenced: Arc::default(),
         });
         let sessions: HashMap<BackendId, EventSender> =

@@ -22,7 +22,7 @@ on_both! {
 }
 
 /// A server whose lists show the sessions of a proxy that is gone.
-fn suited(server: &Server) -> Arc<OwnServer> {
+pub(crate) fn suited(server: &Server) -> Arc<OwnServer> {
     static RUNNING: SharedServers = SharedServers::none();
     let flavour = flavour_of(server);
     let options: &[&str] = match flavour {
