@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use prometheus::IntCounter;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
@@ -46,6 +47,7 @@ pub struct Engine {
     pub(super) peers: Arc<Peers>,
     pub(super) keep_names: KeepNames,
     pub(super) late_rows: Arc<LateRows>,
+    pub(super) failed_rows: IntCounter,
     pub(super) confirms: mpsc::UnboundedSender<oneshot::Sender<()>>,
 }
 
@@ -86,6 +88,7 @@ impl Engine {
             peers: Arc::default(),
             keep_names: KeepNames::new(|| Duration::ZERO),
             late_rows: Arc::new(LateRows::new(|| Duration::ZERO)),
+            failed_rows: IntCounter::new("none", "Not shown.").expect("a valid name"),
             confirms: mpsc::unbounded_channel().0,
         }
     }
@@ -186,6 +189,11 @@ impl Engine {
         &self.late_rows
     }
 
+    /// The row of a lock could not be written, and its session holds the server's lock.
+    pub fn note_failed_row(&self) {
+        self.failed_rows.inc();
+    }
+
     /// Asks the server whether its run is the one in which locks are held. When the future ends, the lease knows.
     pub fn confirm(&self) -> impl Future<Output = ()> + Send + use<> {
         let (reply, done) = oneshot::channel();
@@ -196,7 +204,8 @@ impl Engine {
     /// A session has ended for which the server may hold locks without rows: it counts until the server no longer works
     /// for it.
     pub fn late_until_gone(&self, conn: BackendId, proxy: ProxyId, session: LateSession) {
-        self.send(EngineRequest::LateUntilGone { conn, proxy, session });
+        let run = session.run();
+        self.send(EngineRequest::LateUntilGone { conn, run, proxy, session });
     }
 
     /// The server's own locks that `conn` holds, read after this call. Where the server has no list of them,

@@ -171,6 +171,7 @@ pub(super) enum EngineRequest {
     /// The session counts as one with late rows until the server no longer works for this connection.
     LateUntilGone {
         conn: BackendId,
+        run: i64,
         proxy: ProxyId,
         session: LateSession,
     },

@@ -10,12 +10,23 @@ use super::name::{Key, Name};
 struct HeldEntry {
     /// Fencing token of the grant; [`NO_ROW`] while its row is not written.
     token: u64,
-    /// The name and when it was granted, while its row is not written.
-    late: Option<(Name, Instant)>,
+    /// While its row is not written.
+    late: Option<LateLock>,
     /// Acquisitions, re-entrant ones included.
     count: u64,
     /// Whether `count` can be relied on. Of a lock that was found at the server only the server knows.
     is_counted: bool,
+}
+
+/// A lock whose row is not written yet.
+#[derive(Debug)]
+pub struct LateLock {
+    /// The name, as it was given.
+    pub name: Name,
+    /// When it was granted.
+    pub since: Instant,
+    /// Its row could not be written when that was tried.
+    failed: bool,
 }
 
 /// In place of a token: the row is not written. No grant has this token.
@@ -82,14 +93,20 @@ impl Held {
         self.locks.iter().filter(|(_, h)| h.token != NO_ROW)
     }
 
-    /// Names of locks whose rows are not written, and when they were granted.
-    pub fn late(&self) -> impl Iterator<Item = &(Name, Instant)> {
+    /// Locks whose rows are not written.
+    pub fn late(&self) -> impl Iterator<Item = &LateLock> {
         self.locks.values().filter_map(|h| h.late.as_ref())
     }
 
     /// When this lock was granted, if its row is not written.
     pub fn late_since(&self, key: &Key) -> Option<Instant> {
-        self.locks.get(key)?.late.as_ref().map(|(_, since)| *since)
+        self.locks.get(key)?.late.as_ref().map(|late| late.since)
+    }
+
+    /// The row of this lock could not be written. Whether that is so for the first time.
+    pub fn note_failed(&mut self, key: &Key) -> bool {
+        let late = self.locks.get_mut(key).and_then(|h| h.late.as_mut());
+        late.is_some_and(|late| !std::mem::replace(&mut late.failed, true))
     }
 
     /// Keys of all locks held, with tokens; [`NO_ROW`] of those whose rows are not written.
@@ -124,7 +141,8 @@ impl Held {
 
     /// Enters a grant whose row is not written.
     pub fn grant_late(&mut self, name: Name, granted: Instant) {
-        let (key, late) = (name.key.clone(), Some((name, granted)));
+        let key = name.key.clone();
+        let late = Some(LateLock { name, since: granted, failed: false });
         self.locks.insert(key, HeldEntry { token: NO_ROW, late, count: 1, is_counted: true });
     }
 
@@ -212,6 +230,7 @@ mod tests {
             (held.grants(), held.any(), held.all()),
             (vec![], None, vec![(key.clone(), NO_ROW)])
         );
+        assert!(held.note_failed(&key) && !held.note_failed(&key));
         held.grant(key.clone(), 7);
         assert!(held.late_since(&key).is_none() && held.late().count() == 0);
         assert_eq!((held.release(&key), held.release(&key)), (Release::Counted, Release::Last(7)));

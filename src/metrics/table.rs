@@ -134,6 +134,9 @@ metrics! {
         "Locks that the server granted in mode coexist, by the result for their rows.",
         &["result"]
     );
+    pub late_rows: IntGauge = gauge(
+        "late_rows", "1 while rows of locks may be written after the client has its answer (row_delay), in mode coexist."
+    );
     pub native_only: IntCounterVec = counter_vec(
         "native_only_statements_total",
         "Statements whose locks only the server may know, because it does not list its own, by whether they call GET_LOCK themselves.",

@@ -344,6 +344,12 @@ impl<'a> ChangeUser<'a> {
     ///
     /// A change without attributes would wipe the tag of the login. Without a plugin name in
     /// the packet there is no place for attributes.
+    /// Whether the packet has room for the proxy's tag.
+    pub fn takes_tag(&self) -> bool {
+        self.named
+    }
+
+    /// The packet for the server.
     pub fn for_server(&self, proof: Option<&[u8]>, tag: Option<&[u8]>) -> Vec<u8> {
         let mut out = self.body.to_vec();
         if let Some(proof) = proof {

@@ -2,6 +2,7 @@
 //!
 //! A list proves nothing by what it does not show, unless it is known to show all.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use tokio::time::sleep;
@@ -291,6 +292,24 @@ impl StoreConnection {
     async fn has_performance_schema(&mut self) -> Result<bool, StoreError> {
         let rows = self.query("SELECT @@global.performance_schema".to_owned(), 1).await?;
         Ok(rows[0].first().is_some_and(|r| column::<u8>(r, 0) == 1))
+    }
+
+    /// Those of these connections that sessions of proxies have, by their tags.
+    pub async fn tagged_among(&mut self, ids: &[u64]) -> Result<HashSet<u64>, StoreError> {
+        if !self.has_performance_schema().await? {
+            return Ok(HashSet::new());
+        }
+        let tag = String::from_utf8_lossy(TAG_ATTRIBUTE);
+        let sql = format!(
+            "SELECT DISTINCT processlist_id FROM performance_schema.session_connect_attrs \
+             WHERE attr_name='{tag}' AND processlist_id IN ({})",
+            numbers(ids.iter().copied())
+        );
+        match self.query(sql, 1).await {
+            Ok(rows) => Ok(rows[0].iter().map(|r| column(r, 0)).collect()),
+            Err(StoreError::Refused { code: 1142, .. }) => Ok(HashSet::new()),
+            Err(e) => Err(e),
+        }
     }
 
     /// Ends a server session. If only its connection's tag tells which it is, that may be no session's by now.

@@ -239,6 +239,8 @@ fn disturbs_nobody(server: &Server, backup: impl FnOnce(&Server) -> GoOn) {
     let mut other = Session::at(two.port);
     busy.lock("before");
     other.lock("of the other");
+    let written = |name: &str| holder(&own.server, &schema, name).is_some().then_some(());
+    eventually("the rows are written", || written("before").and(written("of the other")));
     // One that was too slow at its start has taken itself over.
     let takeovers = || [&one, &two].map(|proxy| proxy.metric("lockstead_takeovers_total"));
     let before = takeovers();

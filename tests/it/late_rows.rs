@@ -1,11 +1,12 @@
 //! Rows of mode coexist that are written after the client has its answer (`row_delay`): others find what is so, and a proxy
 //! that grants by rows alone waits for them.
 
+use crate::admin::Folder;
 use crate::own_server::flavour_of;
 use crate::owned_names::suited;
 use crate::proxy::Proxy;
 use crate::script::Server;
-use crate::session::Session;
+use crate::session::{Session, until_busy};
 use crate::stage::{eventually, is_at_server, join, on_both};
 
 on_both! {
@@ -16,6 +17,7 @@ on_both! {
     a_new_connection_is_asked_about_and_then_late_at_once
     a_proxy_by_rows_alone_waits_for_rows_that_are_late
     a_proxy_by_rows_alone_waits_for_the_sessions_of_a_stopped_proxy
+    a_proxy_by_rows_alone_waits_for_the_sessions_of_the_process_before_it
     a_stopped_proxy_keeps_no_lock_from_another_one_of_its_mode
     a_session_that_ends_leaves_no_lock_behind
     a_delay_of_zero_holds_from_the_next_lock_on
@@ -113,6 +115,22 @@ fn a_session_finds_its_token_though_its_row_is_late(server: &Server) {
             session.unlock("k");
         }
     }
+    // By statements that were prepared before, and in other texts.
+    let token = |session: &mut Session, sql: &str| {
+        session.lock("k");
+        let token: u64 = session.value(sql).expect("its own lock").parse().expect("a token");
+        session.unlock("k");
+        token
+    };
+    one.run(&format!("PREPARE s FROM 'SELECT token FROM {}.held_locks'", proxy.schema));
+    for sql in [
+        "EXECUTE s",
+        &format!("SELECT token FROM {}.held_locks /* {} */", proxy.schema, "x".repeat(70_000)),
+    ] {
+        let now = token(&mut one, sql);
+        assert!(now > last, "{now} after {last}");
+        last = now;
+    }
 }
 
 fn a_lock_that_is_taken_twice_without_a_row_is_held_until_the_second_release(server: &Server) {
@@ -197,6 +215,29 @@ fn a_proxy_by_rows_alone_waits_for_the_sessions_of_a_stopped_proxy(server: &Serv
     first.signal("CONT");
     one.send("DO 1");
     one.last_words();
+}
+
+fn a_proxy_by_rows_alone_waits_for_the_sessions_of_the_process_before_it(server: &Server) {
+    let own = suited(server);
+    let folder = Folder::new();
+    let state = folder.file("state").display().to_string();
+    let state = ["--state-dir", &state];
+    let late = ["--mode", "coexist", "--lease", "3s", "--row-delay", "1s"];
+    let mut first = Proxy::start(&own.server.url, &[&late[..], &state].concat());
+    let mut one = Session::at(first.port);
+    until_late(&first, &mut one);
+    let (mut root, flavour) = (own.server.root(), flavour_of(server));
+    one.lock("p");
+    one.send("SELECT SLEEP(600)");
+    until_busy(&mut root, one.id());
+    first.signal("KILL");
+    first.wait();
+    assert_eq!(holder(&own.server, &first, "p"), None, "the row is late");
+    let second = Proxy::start_on(&own.server.url, &first.schema, &[&BY_ROWS[..], &state].concat());
+    let mut two = Session::at(second.port);
+    two.ask_for("p");
+    two.gets_it();
+    assert!(!is_at_server(&mut root, flavour, one.id()), "its session has ended first");
 }
 
 fn a_stopped_proxy_keeps_no_lock_from_another_one_of_its_mode(server: &Server) {

@@ -157,10 +157,13 @@ impl Sweeper {
         };
         let gone: HashSet<NativeHold> = holds.iter().filter(gone).cloned().collect();
         self.doubted.clone_from(&gone);
+        // Their rows follow.
+        let late = self.access.late_rows.all_connections();
         let open: HashSet<u64> = self.access.open.lock().iter().map(|open| open.id).collect();
         let is_more = |lock: &&UserLock| {
             !here.contains(&(lock.conn, &lock.name.key))
                 && !open.contains(&lock.conn.0)
+                && !late.contains(&lock.conn.0)
                 && !lock.name.given.starts_with(PREFIX.as_bytes())
         };
         let more: Vec<&UserLock> = locks.iter().filter(is_more).collect();
@@ -179,7 +182,13 @@ impl Sweeper {
             more.into_iter().filter(|lock| !is_known(lock)).cloned().collect();
         let more = unknown.iter().map(|lock| (lock.conn, lock.name.key.clone())).collect();
         let before = std::mem::replace(&mut self.strangers, unknown);
-        let direct: Vec<UserLock> = self.strangers.intersection(&before).cloned().collect();
+        let mut direct: Vec<UserLock> = self.strangers.intersection(&before).cloned().collect();
+        if self.engine.peers().are_late() && !direct.is_empty() {
+            // Sessions of other proxies, whose rows follow.
+            let ids: Vec<u64> = direct.iter().map(|lock| lock.conn.0).collect();
+            let tagged = self.link.get().await?.tagged_among(&ids).await?;
+            direct.retain(|lock| !tagged.contains(&lock.conn.0));
+        }
         if self.native {
             self.engine.differ(Differences { gone, more });
         }

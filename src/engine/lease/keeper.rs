@@ -171,6 +171,7 @@ impl Keeper {
         metrics.lease_seconds.set(self.terms.ttl.as_secs_f64());
         metrics.lease_age_seconds.set(self.lease.age().as_secs_f64());
         metrics.lease_good.set(i64::from(self.lease.is_good()));
+        metrics.late_rows.set(i64::from(self.access.late_rows.is_allowed()));
         let reign = self.lease.reign();
         metrics.epoch.set(i64::try_from(reign.epoch()).unwrap_or(i64::MAX));
         metrics.grace_seconds.set(reign.grace_left().unwrap_or_default().as_secs_f64());
@@ -210,6 +211,8 @@ impl Keeper {
         if let Some(mine) = &mut self.incarnation {
             mine.sent(new);
         }
+        // Also if the reply is lost.
+        self.tells_of_late_rows &= keeps > 0;
         let conns = self.access.beside(conn);
         // From before the send: observers saw a renewal that is acknowledged late when it was committed.
         let sent = clock::now();

@@ -141,6 +141,9 @@ enum Ids {
 const BLIND: &str =
     "the store account may not see whether its sessions have ended: GRANT PROCESS ON *.* to it";
 
+const UNSEEN: &str = "sessions of a proxy in mode coexist may have locks without rows, and the store account cannot find them: \
+     GRANT SELECT ON performance_schema.* to it, and set performance_schema=ON at the server";
+
 /// `held`: the connections that the rows should name, where this process knows better. `late`: those of sessions that have
 /// locks without rows.
 ///
@@ -154,6 +157,9 @@ async fn end_sessions(
     (held, late): (Option<&[u64]>, &[u64]),
 ) -> Result<TakeoverStatus, StoreError> {
     let named = of_rows != Ids::OfAnother;
+    if row.native && row.keeps > 0 && tagged.is_some() && named && !conn.finds_all_tagged().await? {
+        return Ok(TakeoverStatus::Powerless(UNSEEN.to_owned()));
+    }
     let mut ids = conn.sessions_of(row.id, tagged, named && held.is_none()).await?;
     ids.extend(held.unwrap_or_default().iter().chain(late).filter(|_| named));
     if of_rows == Ids::OfThisRun && tagged.is_some() {

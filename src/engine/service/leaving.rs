@@ -45,14 +45,17 @@ impl Service {
     }
 
     /// Keeps a session listed that may have locks without rows, until the server's thread that worked for it is gone.
-    pub(super) fn watch_late(&mut self, conn: BackendId, proxy: ProxyId, session: LateSession) {
-        // Without an incarnation there is no run to look for it in: a takeover has ended it.
-        if let Some(run) = self.writer.as_ref().map(|writer| writer.run) {
-            self.watched += 1;
-            let (locks, late) = (Vec::new(), Some(session));
-            let watch = DeferredRelease { conn, run, locks, proxy, late };
-            let _ = self.endings.send(Disconnection::Release(watch));
-        }
+    /// `run`: the server's start in the run in which it has them.
+    pub(super) fn watch_late(
+        &mut self,
+        (conn, run): (BackendId, i64),
+        proxy: ProxyId,
+        session: LateSession,
+    ) {
+        self.watched += 1;
+        let (locks, late) = (Vec::new(), Some(session));
+        let watch = DeferredRelease { conn, run, locks, proxy, late };
+        let _ = self.endings.send(Disconnection::Release(watch));
     }
 
     /// Ends a connection, and tells when the server no longer works for it.

@@ -100,15 +100,20 @@ impl Service {
     /// gone at the server counts when two readings show it, since its release may be on the way.
     pub(super) fn differ(&mut self, Differences { gone, more }: Differences) {
         let mut told = HashSet::new();
+        let mut unheard = Vec::new();
         for hold in gone.intersection(&self.native.gone) {
             if let Some(held) = self.keys.held_under(&hold.key, hold.token)
                 && self.keys.get(&hold.key).is_some_and(|state| state.release.is_none())
             {
                 self.metrics.differences.inc();
-                if told.insert(hold.conn) {
-                    let _ = held.events.send(SessionEvent::ReadLocks);
+                if told.insert(hold.conn) && held.events.send(SessionEvent::ReadLocks).is_err() {
+                    // The session has ended before it knew of the row.
+                    unheard.push((hold.key.clone(), hold.token));
                 }
             }
+        }
+        if let Some(proxy) = self.lease.proxy().filter(|_| !unheard.is_empty()) {
+            self.release_all(unheard, proxy, None);
         }
         self.native.gone = gone;
         let knows = |state: &KeyState, conn: BackendId| {

@@ -133,6 +133,7 @@ pub(in crate::engine) fn build(
         peers: modes,
         keep_names: access.keep_names.clone(),
         late_rows: Arc::clone(&access.late_rows),
+        failed_rows: access.metrics.claims.with_label_values(&["native"]),
         confirms,
     };
     let task = ServiceTask { service, requests, wake, finished, read, gone, rung, victims };
@@ -238,8 +239,8 @@ impl Service {
             EngineRequest::ReleaseWhenGone { conn, locks, proxy, why } => {
                 self.watch(conn, locks, proxy, why);
             }
-            EngineRequest::LateUntilGone { conn, proxy, session } => {
-                self.watch_late(conn, proxy, session);
+            EngineRequest::LateUntilGone { conn, run, proxy, session } => {
+                self.watch_late((conn, run), proxy, session);
             }
             EngineRequest::Leaving { locks, why } => self.leaving(&locks, why),
             EngineRequest::Present { conn, question } => self.present(conn, question),

@@ -4,10 +4,10 @@
 //! grant while a lock without a row may be held. Each proxy says in its row of `proxies` whether that may be (`keeps`), and
 //! a proxy in mode durable waits until none does (docs/adr/0044-late-rows.md).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -32,6 +32,8 @@ struct Slot {
     conn: BackendId,
     /// The incarnation under which it has locks without a row; 0: it has none.
     proxy: AtomicU64,
+    /// The server's start in the run in which it has them.
+    run: AtomicI64,
 }
 
 impl LateRows {
@@ -90,10 +92,17 @@ impl LateRows {
         of.map(|slot| slot.conn.0).collect()
     }
 
+    /// The connections of all sessions that have locks without a row.
+    pub(in crate::engine) fn all_connections(&self) -> HashSet<u64> {
+        let sessions = self.sessions.lock();
+        let late = sessions.values().filter(|slot| slot.proxy.load(Ordering::SeqCst) != 0);
+        late.map(|slot| slot.conn.0).collect()
+    }
+
     /// Lists a session, by its connection to the server.
     pub fn enter(self: &Arc<Self>, conn: BackendId) -> LateSession {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let slot = Arc::new(Slot { conn, proxy: AtomicU64::new(0) });
+        let slot = Arc::new(Slot { conn, proxy: AtomicU64::new(0), run: AtomicI64::new(0) });
         self.sessions.lock().insert(id, Arc::clone(&slot));
         LateSession { all: Arc::clone(self), id, slot }
     }
@@ -118,8 +127,9 @@ pub struct LateSession {
 }
 
 impl LateSession {
-    /// The server has granted the session a lock. Whether its row may be late.
-    pub fn begin(&self, proxy: ProxyId) -> bool {
+    /// The server has granted the session a lock, in the run that began then. Whether its row may be late.
+    pub fn begin(&self, proxy: ProxyId, run: i64) -> bool {
+        self.slot.run.store(run, Ordering::Relaxed);
         // The keeper forbids first and looks then; this shows first and asks then. So one of them sees the other.
         let before = self.slot.proxy.swap(proxy.0, Ordering::SeqCst);
         let allowed =
@@ -133,6 +143,11 @@ impl LateSession {
     /// Each lock of the session has its row, or is released.
     pub fn end(&self) {
         self.slot.proxy.store(0, Ordering::SeqCst);
+    }
+
+    /// The server's start in the run in which the session has, or had, its locks.
+    pub fn run(&self) -> i64 {
+        self.slot.run.load(Ordering::Relaxed)
     }
 
     /// Whether the session may have a lock without a row.
@@ -163,14 +178,14 @@ mod tests {
     fn the_proxy_says_so_before_a_row_is_late_and_until_none_is() {
         let late = late(true);
         let session = late.enter(BackendId(4));
-        assert!(!session.begin(ME) && !session.is_late(), "not yet allowed");
+        assert!(!session.begin(ME, 1) && !session.is_late(), "not yet allowed");
         assert_eq!((late.for_row(true), late.for_row(false)), (1, 0));
         late.allow(true);
-        assert!(session.begin(ME));
+        assert!(session.begin(ME, 1));
         assert_eq!(late.for_row(false), 1, "allowed still");
         late.allow(false);
         assert_eq!((late.for_row(false), late.connections(ME)), (1, vec![4]));
-        assert!(!session.begin(ME) && session.is_late(), "it has one from before");
+        assert!(!session.begin(ME, 1) && session.is_late(), "it has one from before");
         session.end();
         assert_eq!((late.for_row(false), late.connections(ME)), (0, Vec::new()));
     }
@@ -180,7 +195,7 @@ mod tests {
         let late = late(true);
         late.allow(true);
         let session = late.enter(BackendId(4));
-        assert!(session.begin(ME));
+        assert!(session.begin(ME, 1));
         late.allow(false);
         assert_eq!(late.for_row(false), 1);
         drop(session);

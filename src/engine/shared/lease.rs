@@ -171,6 +171,11 @@ impl Lease {
         }
     }
 
+    /// The server's start in the run in which locks are held.
+    pub fn run(&self) -> i64 {
+        self.run.load(Ordering::Acquire)
+    }
+
     /// The locks are held in this run of the server.
     pub(in crate::engine) fn set_run(&self, started: i64) {
         self.run.store(started, Ordering::Release);

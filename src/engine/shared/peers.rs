@@ -10,6 +10,7 @@ pub struct Peers {
     by_rows: AtomicBool,
     native: AtomicBool,
     live: AtomicUsize,
+    late: AtomicBool,
 }
 
 impl Default for Peers {
@@ -19,6 +20,7 @@ impl Default for Peers {
             by_rows: AtomicBool::new(true),
             native: AtomicBool::new(false),
             live: AtomicUsize::new(0),
+            late: AtomicBool::new(false),
         }
     }
 }
@@ -35,6 +37,11 @@ impl Peers {
         self.native.load(Ordering::Relaxed)
     }
 
+    /// Whether sessions of some of them may have locks whose rows are not written yet.
+    pub(in crate::engine) fn are_late(&self) -> bool {
+        self.late.load(Ordering::Relaxed)
+    }
+
     /// How many hold a lease.
     pub(in crate::engine) fn live(&self) -> usize {
         self.live.load(Ordering::Relaxed)
@@ -44,5 +51,6 @@ impl Peers {
         self.by_rows.store(others.by_rows, Ordering::Relaxed);
         self.native.store(others.native, Ordering::Relaxed);
         self.live.store(others.waiting.len(), Ordering::Relaxed);
+        self.late.store(others.late, Ordering::Relaxed);
     }
 }

@@ -1,23 +1,28 @@
 //! Locks whose rows are written after the client has its answer: the server's own lock excludes meanwhile.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
 
-use super::claim::{LEAST, count};
-use crate::engine::handle::Acquired;
+use super::claim::{LEAST, count, stands_by};
+use crate::engine::handle::{Acquired, Ticket};
 use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::locks::call_context::CallContext;
-use crate::frontend::locks::operations::over_limit;
 use crate::frontend::locks::pending_claim::{ClaimTurn, PendingClaim, answer_of};
 use crate::lock::name::Name;
 
 /// How long a session waits for the server to say in which run it is. The row is written at once then.
 const CONFIRMED: Duration = Duration::from_millis(250);
 
+/// Whether rows may be late. A client that is to have an error instead of a lock without a row must wait for that.
+fn allows(cx: &CallContext<'_>) -> bool {
+    stands_by(cx) && cx.locks.allows_late()
+}
+
 /// Enters a lock that the server has granted, if its row may be written later. Whether that is so.
 pub(crate) fn enter_late(cx: &mut CallContext<'_>, name: &Name) -> Result<bool, CloseReason> {
-    if cx.locks.is_draining() || !cx.locks.allows_late() {
+    if cx.locks.is_draining() || !allows(cx) {
         return Ok(false);
     }
     let known = |since| cx.locks.trusts(since) && cx.locks.knows_run_of(since);
@@ -31,7 +36,7 @@ pub(crate) fn enter_late(cx: &mut CallContext<'_>, name: &Name) -> Result<bool, 
         }
         return Ok(vouched);
     }
-    if over_limit(cx).is_some() {
+    if cx.locks.ledger().held().len() >= cx.context.config.max_session_locks {
         return Ok(false);
     }
     let Ok(entered) = cx.locks.enter_late(name.clone()) else { return Err(CloseReason::Fenced) };
@@ -51,7 +56,7 @@ pub(super) async fn confirm_and_enter(
     cx: &mut CallContext<'_>,
     name: &Name,
 ) -> Result<bool, CloseReason> {
-    if !cx.locks.allows_late() {
+    if !allows(cx) {
         return Ok(false);
     }
     if cx.server.known_since().is_some_and(|since| !cx.locks.knows_run_of(since)) {
@@ -64,11 +69,12 @@ pub(super) async fn confirm_and_enter(
 
 /// Writes the rows of the session's locks that have none yet, since the next command may read them.
 pub(super) async fn write_late(cx: &mut CallContext<'_>) -> Result<(), CloseReason> {
-    let late: Vec<Name> = cx.locks.ledger().held().late().map(|(name, _)| name.clone()).collect();
-    for name in late {
-        let owner = std::sync::Arc::clone(cx.identity.owner());
-        let ticket = cx.locks.claim(name, owner, false, None);
-        let mut claim = PendingClaim::new(ticket, Some(Instant::now() + LEAST));
+    let late: Vec<Name> = cx.locks.ledger().held().late().map(|late| late.name.clone()).collect();
+    let until = Some(Instant::now() + LEAST);
+    let claim = |name| cx.locks.claim(name, Arc::clone(cx.identity.owner()), false, None);
+    let tickets: Vec<Ticket> = late.into_iter().map(claim).collect();
+    for ticket in tickets {
+        let mut claim = PendingClaim::new(ticket, until);
         // Ends with the engine's decision, which comes soon after the time is over.
         let acquired = loop {
             match claim.next(cx, std::future::pending::<()>(), false).await? {
@@ -82,5 +88,6 @@ pub(super) async fn write_late(cx: &mut CallContext<'_>) -> Result<(), CloseReas
             cx.enter_grant(claim.into_ticket().key, grant)?;
         }
     }
+    cx.locks.note_late();
     Ok(())
 }

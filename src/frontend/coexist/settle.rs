@@ -153,6 +153,7 @@ pub(crate) fn released(cx: &mut CallContext<'_>, key: &Key) -> bool {
     match cx.locks.ledger_mut().release(key) {
         Release::Last(token) => {
             cx.locks.ledger_mut().forget(key);
+            cx.locks.note_late();
             release_later(cx, vec![(key.clone(), token)]);
             true
         }
@@ -164,6 +165,7 @@ pub(crate) fn released(cx: &mut CallContext<'_>, key: &Key) -> bool {
 /// The server has released all locks of the session.
 pub(crate) fn released_all(cx: &mut CallContext<'_>) {
     let taken = cx.locks.ledger_mut().take_all();
+    cx.locks.note_late();
     release_later(cx, taken.locks);
 }
 
@@ -221,6 +223,7 @@ async fn read(
     for (key, _) in &gone {
         cx.locks.ledger_mut().forget(key);
     }
+    cx.locks.note_late();
     release_later(cx, gone);
     let kept = |key: &Key| names.iter().any(|name| name.key == *key);
     cx.locks.ledger_mut().keep_of_those_without_row(kept);

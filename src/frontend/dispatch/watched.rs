@@ -82,13 +82,20 @@ pub(crate) fn decide_watched(
                 return Ok(CommandAction::Incomplete);
             }
             let text_at = text_start(payload, link.capabilities());
+            if !fits && link.guard().wants_rows() {
+                return Ok(CommandAction::Incomplete);
+            }
             if !fits {
                 watch.begin_long(Command(byte) == Command::STMT_PREPARE);
                 let stream = stream_of(text_at, view.dialect(link.status().flags()));
                 return Ok(CommandAction::Forward(Some(stream.looking())));
             }
             let text = text_at.map(|at| &payload[at..]);
-            if text.is_none_or(|text| names_locks(context, text)) && link.guard().wants_rows() {
+            let names = text.is_none_or(|text| names_locks(context, text));
+            watch.note_reading(names);
+            let runs = |text| runs_others(text, view.dialect(link.status().flags()));
+            let reads = names || link.guard().is_late() && text.is_some_and(runs);
+            if reads && link.guard().wants_rows() {
                 // The command is looked at again when the rows are written.
                 return Ok(CommandAction::Incomplete);
             }
@@ -110,6 +117,9 @@ pub(crate) fn decide_watched(
             // Up to the number of a parameter.
             let head = frame.len.min(7);
             if payload.len() < head {
+                return Ok(CommandAction::Incomplete);
+            }
+            if watch.may_read() && link.guard().wants_rows() {
                 return Ok(CommandAction::Incomplete);
             }
             return Ok(watch_prepared(watch, link, payload, waits, fits));

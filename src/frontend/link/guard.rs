@@ -36,6 +36,11 @@ impl LeaseGuard {
         self.late.store(late, Ordering::Relaxed);
     }
 
+    /// Whether the session has a lock whose row is not written, and not asked for.
+    pub(crate) fn is_late(&self) -> bool {
+        self.late.load(Ordering::Relaxed)
+    }
+
     /// A command is about to read rows. Whether some are to be written first, which [`Self::takes_rows_wanted`] tells.
     pub(crate) fn wants_rows(&self) -> bool {
         let late = self.late.swap(false, Ordering::Relaxed);

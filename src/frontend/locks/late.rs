@@ -10,6 +10,7 @@ use tokio::time::{Sleep, sleep};
 
 use crate::engine::handle::{Acquired, Ticket};
 use crate::engine::shared::late_rows::LateSession;
+use crate::frontend::state::ledger::Ledger;
 use crate::lock::name::Key;
 
 /// What has become of a late row.
@@ -44,9 +45,21 @@ impl LateLocks {
 
     /// The session is over: what the engine has of it, if the server may hold a lock without a row for it.
     pub(super) fn take(&mut self) -> Option<LateSession> {
-        self.claims.clear();
         self.due = None;
         self.session.take().filter(LateSession::is_late)
+    }
+
+    /// Claims under way, which the session waits for no more.
+    pub(super) fn take_claims(&mut self) -> Vec<Ticket> {
+        self.claims.drain(..).map(|(ticket, _)| ticket).collect()
+    }
+
+    /// Claims of locks that were released meanwhile.
+    pub(super) fn drop_stale(&mut self, ledger: &Ledger) -> Vec<Ticket> {
+        let is_stale = |(ticket, since): &mut (Ticket, Instant)| {
+            ledger.held().late_since(&ticket.key) != Some(*since)
+        };
+        self.claims.extract_if(.., is_stale).map(|(ticket, _)| ticket).collect()
     }
 
     /// A row is due after that time. An earlier time that is set stays.

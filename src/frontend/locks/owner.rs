@@ -17,6 +17,7 @@ use crate::engine::io::gatekeeper::{Gate, Gates};
 use crate::engine::io::held_locks::Census;
 use crate::engine::shared::current_backend::CurrentBackend;
 use crate::engine::shared::history::FENCED;
+use crate::lock::held::LateLock;
 use crate::lock::name::{Key, Name};
 use crate::types::{ConnectionId, ProxyId};
 
@@ -60,6 +61,8 @@ pub(crate) trait Locks: Send {
     fn knows_run_of(&self, opened: Duration) -> bool;
     /// Asks the server, so that more is known of that.
     fn confirm(&mut self) -> Task<'static, ()>;
+    /// The ledger has changed: perhaps no lock without a row is left.
+    fn note_late(&self);
     /// Enters a lock that the server has granted, whose row is written later. The incarnation; `None` if the row may not be
     /// late.
     fn enter_late(&mut self, name: Name) -> Result<Option<ProxyId>, OtherIncarnation>;
@@ -171,6 +174,11 @@ impl LockOwner {
         }
     }
 
+    /// The incarnation that a takeover finds in the attributes of the session's connection, if any.
+    pub(crate) fn note_mark(&self, mark: Option<ProxyId>) {
+        self.backend.note_mark(mark);
+    }
+
     /// The session is another user's from now on.
     pub(crate) fn set_owner(&mut self, owner: Arc<[u8]>) {
         self.owner = owner;
@@ -178,10 +186,27 @@ impl LockOwner {
 
     /// Claims the rows that are due.
     fn claim_due(&mut self) -> Option<SessionEvent> {
+        for ticket in self.late.drop_stale(&self.ledger) {
+            self.cancel(&ticket);
+            self.give_back(ticket);
+        }
         let delay = self.engine.late_rows().delay();
+        if self.engine.lease().unwritable().is_some() {
+            // Nothing need be tried now.
+            let failed: Vec<Key> =
+                self.ledger.held().late().map(|late| late.name.key.clone()).collect();
+            for key in &failed {
+                self.note_failed(key);
+            }
+            if !failed.is_empty() {
+                self.late.arm(AGAIN);
+            }
+            self.note_late();
+            return None;
+        }
         let mut due = Vec::new();
         let mut next: Option<Duration> = None;
-        for (name, since) in self.ledger.held().late() {
+        for LateLock { name, since, .. } in self.ledger.held().late() {
             match left(*since, delay) {
                 Some(left) => next = Some(next.map_or(left, |next| next.min(left))),
                 None if self.late.claims(&name.key, *since) => {}
@@ -197,6 +222,24 @@ impl LockOwner {
         }
         self.note_late();
         None
+    }
+
+    /// The row of a late lock could not be written.
+    fn note_failed(&mut self, key: &Key) {
+        if self.ledger.note_failed(key) {
+            self.engine.note_failed_row();
+        }
+        // A command that reads rows tries it once more.
+        self.ledger.ask_for_rows();
+    }
+
+    /// Gives back what a claim has come to that is not needed.
+    fn give_back(&mut self, mut ticket: Ticket) {
+        // From here on the engine sees that it is not heard.
+        ticket.outcome.close();
+        if let Ok(Acquired::Granted(grant)) = ticket.outcome.try_recv() {
+            self.engine.release_later(vec![(ticket.key, grant.token)], grant.proxy);
+        }
     }
 
     /// Takes in what became of a late row. An event if the session is to do something about it.
@@ -220,9 +263,14 @@ impl LockOwner {
                     self.ledger.granted_by().map(SessionEvent::Fence)
                 }
             },
-            Acquired::Unproven => late.then_some(SessionEvent::ReadLocks),
+            Acquired::Unproven => late.then(|| {
+                // The locks that are read may still have this one.
+                self.late.arm(AGAIN);
+                SessionEvent::ReadLocks
+            }),
             Acquired::NotFree | Acquired::Deadlock | Acquired::Failed(_) => {
                 if late {
+                    self.note_failed(key);
                     self.late.arm(AGAIN);
                 }
                 None
@@ -230,15 +278,6 @@ impl LockOwner {
         };
         self.note_late();
         event
-    }
-
-    /// Shows that each lock has its row, if that is so.
-    fn note_late(&self) {
-        if let Some(session) = self.late.session()
-            && self.ledger.held().late().next().is_none()
-        {
-            session.end();
-        }
     }
 
     fn claim_of(&self, name: Name, owner: Arc<[u8]>, once: bool, native: bool) -> Claim {
@@ -277,6 +316,10 @@ impl LockOwner {
 
     /// Leaves the release to the engine, once the server shows the session's connection no more.
     pub(crate) fn abandon(&mut self) {
+        for ticket in self.late.take_claims() {
+            self.cancel(&ticket);
+            self.give_back(ticket);
+        }
         if let (Some(session), Some(conn), Some(proxy)) =
             (self.late.take(), self.backend.id(), self.ledger.granted_by())
         {
@@ -331,7 +374,10 @@ impl Locks for LockOwner {
     }
 
     fn allows_late(&self) -> bool {
-        self.engine.late_rows().is_allowed() && self.engine.lease().server_protects()
+        let lease = self.engine.lease();
+        // No row names the session: a takeover finds it by its tag alone.
+        let marked = || lease.proxy().is_some_and(|proxy| self.backend.is_marked(proxy));
+        self.engine.late_rows().is_allowed() && lease.server_protects() && marked()
     }
 
     fn knows_run_of(&self, opened: Duration) -> bool {
@@ -345,6 +391,14 @@ impl Locks for LockOwner {
         Box::pin(self.engine.confirm())
     }
 
+    fn note_late(&self) {
+        if let Some(session) = self.late.session()
+            && self.ledger.held().late().next().is_none()
+        {
+            session.end();
+        }
+    }
+
     fn enter_late(&mut self, name: Name) -> Result<Option<ProxyId>, OtherIncarnation> {
         let (late, lease) = (self.engine.late_rows(), self.engine.lease());
         let (Some(proxy), Some(conn)) = (lease.proxy(), self.backend.id()) else { return Ok(None) };
@@ -352,7 +406,7 @@ impl Locks for LockOwner {
         if self.late.session().is_none() {
             self.late.list(late.enter(conn));
         }
-        let begins = self.late.session().is_some_and(|session| session.begin(proxy));
+        let begins = self.late.session().is_some_and(|session| session.begin(proxy, lease.run()));
         if !begins || !lease.vouches_for(proxy) {
             self.note_late();
             return Ok(None);

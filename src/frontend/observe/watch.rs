@@ -48,6 +48,8 @@ pub(crate) struct Watch {
     forgot: bool,
     /// A call was found in the long statement that is under way.
     long_calls: bool,
+    /// A text was seen that reads rows: it may be prepared.
+    reads: bool,
     /// Receives the response to the command that is forwarded next.
     next: Option<Box<Seen>>,
     purpose: Purpose,
@@ -81,6 +83,7 @@ impl Watch {
             recent: Vec::new(),
             forgot: false,
             long_calls: false,
+            reads: false,
             next: None,
             purpose,
         }
@@ -89,6 +92,16 @@ impl Watch {
     /// Whether rows follow the session's locks.
     pub(crate) fn keeps_rows(&self) -> bool {
         matches!(self.purpose, Purpose::Rows(_))
+    }
+
+    /// A text was seen, and whether it may read rows.
+    pub(crate) fn note_reading(&mut self, reads: bool) {
+        self.reads |= reads && self.keeps_rows();
+    }
+
+    /// Whether a prepared statement may read rows.
+    pub(crate) fn may_read(&self) -> bool {
+        self.reads
     }
 
     /// Takes what the response to the command that is forwarded now is to be told to. `who` may wait in it for a lock.

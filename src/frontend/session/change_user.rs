@@ -29,9 +29,11 @@ impl Session {
         let payload = &packet[HEADER..];
         let session = Some(self.identity.connection());
         let alone = |id: &ConnectionId| id.is_made() && !self.link.pooled().is_shared();
-        let tag = tag(self.context.engine.lease().proxy(), session.filter(alone));
+        let proxy = self.context.engine.lease().proxy();
+        let tag = tag(proxy, session.filter(alone));
         let change = ChangeUser::parse(payload, self.link.capabilities());
-        let tag = Some(tag.as_bytes()).filter(|_| self.watch.is_none());
+        let tags = self.watch.is_none() || self.keeps_rows();
+        let tag = Some(tag.as_bytes()).filter(|_| tags);
         attend(&mut self.locks, &self.context, drained(&mut self.link)).await?;
         let deadline = Instant::now() + self.context.config.login_timeout;
         let Some(Legs { client, server }) = self.link.legs() else {
@@ -73,6 +75,11 @@ impl Session {
             secrets.learn(user, &proven);
         }
         self.begin_anew();
+        if !self.link.pooled().is_shared() {
+            // The server has replaced the attributes of the login before.
+            let tagged = change.as_ref().is_some_and(|change| tags && change.takes_tag());
+            self.locks.note_mark(proxy.filter(|_| tagged));
+        }
         let changed = change.as_ref().filter(|_| ok.is_some());
         if changed.is_some_and(|change| self.link.pooled_mut().change_user(change)) {
             self.link.server_mut().note_schema();

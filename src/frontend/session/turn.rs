@@ -58,11 +58,12 @@ impl Session {
     }
 
     async fn turn(&mut self) -> Result<(), CloseReason> {
-        if self.phase.takes_commands() && self.locks.ledger_mut().is_to_read() {
-            self.phase = Phase::Settling(vec![PendingRowUpdate::unasked()]);
-        }
-        if self.phase.takes_commands() && self.link.guard().takes_rows_wanted() {
-            self.phase = Phase::Settling(vec![PendingRowUpdate::late()]);
+        if self.phase.takes_commands() {
+            let read = self.locks.ledger_mut().is_to_read().then(PendingRowUpdate::unasked);
+            let write = self.link.guard().takes_rows_wanted().then(PendingRowUpdate::late);
+            if read.is_some() || write.is_some() {
+                self.phase = Phase::Settling(read.into_iter().chain(write).collect());
+            }
         }
         if let Phase::Settling(unsettled) = &mut self.phase {
             let unsettled = std::mem::take(unsettled);

@@ -84,6 +84,16 @@ impl Ledger {
         Ok(())
     }
 
+    /// Rows are not written yet: a command that reads rows waits for them.
+    pub(crate) fn ask_for_rows(&self) {
+        self.guard.set_late(true);
+    }
+
+    /// See [`Held::note_failed`].
+    pub(crate) fn note_failed(&mut self, key: &Key) -> bool {
+        self.held.note_failed(key)
+    }
+
     /// Takes a held lock again.
     pub(crate) fn reenter(&mut self, key: &Key) {
         self.taken.iter_mut().for_each(|taken| taken.push(key.clone()));

@@ -18,7 +18,7 @@ on_both! {
     a_lock_by_rows_is_kept_beside_sessions_that_lock_at_the_server
 }
 
-const COEXIST: [&str; 2] = ["--mode", "coexist"];
+const COEXIST: [&str; 4] = ["--mode", "coexist", "--row-delay", "0s"];
 
 fn a_lock_passes_on_after_the_grace(server: &Server) {
     let ground = Ground::new(server, &COEXIST);

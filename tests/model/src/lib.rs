@@ -16,6 +16,7 @@
 mod explore;
 mod failover;
 mod keeper;
+mod late;
 mod locks;
 mod owned;
 mod sessions;

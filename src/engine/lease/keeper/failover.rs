@@ -205,10 +205,13 @@ impl Keeper {
     ) -> Result<(), StoreError> {
         let meta = &renewal.meta;
         let is_past = self.lease.is_renewed() && clock::now() >= me.until;
+        let others = renewal.others(me.id);
+        // A lock without a row may be held in an earlier run of the server, by a proxy that does not know of this one yet.
+        let here = others.in_this_run || !others.late;
         let wait = match me.wait {
             GrantWait::Over => return Ok(()),
-            wait if self.waits_for_rows(renewal.others(me.id).late) => wait,
-            GrantWait::Start if alive || is_past => GrantWait::Over,
+            wait if self.waits_for_rows(others.late) => wait,
+            GrantWait::Start if (alive && here) || is_past => GrantWait::Over,
             GrantWait::Start => GrantWait::Start,
             GrantWait::Grace if is_past || clusters::all_came(me, renewal) => {
                 self.link.get().await?.end_grace(me.epoch).await?;

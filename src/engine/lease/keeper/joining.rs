@@ -35,7 +35,10 @@ impl Keeper {
         let quiet = others.iter().all(|row| row.state == ProxyState::Clean || over(row));
         self.access.set_found(conn.finds_all_tagged().await.unwrap_or(false));
         self.had_peers = conn.has_peers().await.unwrap_or(true);
-        let alone = quiet && !self.had_peers;
+        // Also of a process before this one.
+        let late = |row: &ProxyRow| row.state != ProxyState::Clean && row.native && row.keeps > 0;
+        let waits_for_rows = !self.native && others.iter().any(late);
+        let alone = quiet && !self.had_peers && !waits_for_rows;
         // The first renewal says more.
         let keeps = if self.native { 0 } else { self.access.keep_names.milliseconds() };
         let row = ProxyRow {

@@ -89,6 +89,8 @@ impl Locks for ScriptedLocks {
         Box::pin(async {})
     }
 
+    fn note_late(&self) {}
+
     fn enter_late(&mut self, name: Name) -> Result<Option<ProxyId>, OtherIncarnation> {
         self.ledger.enter_late(name, std::time::Instant::now(), PROXY)?;
         Ok(Some(PROXY))
