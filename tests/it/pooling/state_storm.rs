@@ -443,6 +443,11 @@ fn without_collation(payload: Vec<u8>, older: bool, null: bool) -> Vec<u8> {
     if null && column.name.iter().find(|byte| **byte != 0) == Some(&b'@') {
         return column.name;
     }
+    if older && (BLOBS.contains(&column.kind) || column.kind == VAR_STRING) {
+        // Documented: of a statement that was prepared again, by `character_set_results` of now.
+        (column.kind, column.charset) = (VAR_STRING, BINARY);
+        column.flags &= !BY_BYTES;
+    }
     if column.charset != BINARY {
         column.charset = 0;
         // Of a collation by bytes.
