@@ -178,6 +178,11 @@ LOCKS = [
               "ops", """claimed: the lock has its row. not_free: a session of a durable proxy holds it. failed: the row could
               not be written; in both cases the server's lock was given back. native: the lock has no row.""",
               stacked=True),
+        graph("Rows that follow their locks", [
+            (f"min {EACH} ({m('late_rows')})", WHO + " may be late"),
+            (f"sum {EACH} ({rate('claims_total', 'result=later')})", WHO + " locks a second"),
+        ], "short", """1: the client has its answer at once, and the row is written when the lock has been held for row_delay. 0: the
+              row is written first, for example beside a proxy in mode durable."""),
         graph("Direct clients", [
             (f"max {EACH} ({m('direct_locks')})", WHO + " hold now"),
             (f"sum {EACH} (increase({m('direct_locks_seen_total')}[$__rate_interval]))", WHO + " new"),

@@ -180,9 +180,14 @@ impl Faults {
 
     /// All of them at once, each for its time.
     fn strike(&mut self, kinds: Vec<Kind>) {
-        let mut struck = Vec::new();
+        let mut struck: Vec<(Duration, usize, Kind, usize)> = Vec::new();
+        // A drain waits here for its proxy's end: another fault of that proxy would last as long.
+        let apart = kinds.iter().any(|kind| matches!(kind, Kind::Drain));
         for kind in kinds {
-            let node = self.random.random_range(0..self.nodes.len());
+            let mut node = self.random.random_range(0..self.nodes.len());
+            if apart && struck.iter().any(|(.., other)| *other == node) {
+                node = (node + 1) % self.nodes.len();
+            }
             let lasts = self.lasts(&kind);
             let index = self.note(&kind, kind.of_a_proxy().then_some(node));
             self.begin(&kind, node);

@@ -294,8 +294,6 @@ impl Node {
     /// Ends it in order; the exit code.
     pub(crate) fn end(&self) -> Option<i32> {
         self.signal("TERM");
-        // A stopped one hears it only when it goes on: systemd sends both, too.
-        self.signal("CONT");
         let mut proxy = lock(&self.proxy).take()?;
         eventually("the proxy ends", || proxy.ended()).code()
     }

@@ -295,9 +295,10 @@ impl Keeper {
 
     /// What the row of this proxy says of rows that may be older than their locks; 0: none may be.
     fn keeps(&self) -> u32 {
-        match self.native {
-            true => self.access.late_rows.for_row(!self.others.by_rows),
-            false => self.access.keep_names.milliseconds(),
+        if self.native {
+            self.access.late_rows.for_row(!self.others.by_rows)
+        } else {
+            self.access.keep_names.milliseconds()
         }
     }
 

@@ -133,7 +133,7 @@ pub(in crate::engine) fn build(
         peers: modes,
         keep_names: access.keep_names.clone(),
         late_rows: Arc::clone(&access.late_rows),
-        failed_rows: access.metrics.claims.with_label_values(&["native"]),
+        failed_rows: Some(access.metrics.claims.with_label_values(&["native"])),
         confirms,
     };
     let task = ServiceTask { service, requests, wake, finished, read, gone, rung, victims };

@@ -278,7 +278,7 @@ async fn give_back(cx: &mut CallContext<'_>, name: &Name) -> Result<(), CloseRea
 mod tests {
     use super::*;
     use crate::engine::handle::Acquired;
-    use crate::frontend::locks::fakes::{Stage, error, key, row, run};
+    use crate::frontend::locks::fakes::{PROXY, Stage, error, key, row, run};
     use crate::frontend::observe::row_update::UntoldStatement;
     use crate::lock::name::plain;
     use crate::protocol::frame::put_frame;
@@ -334,6 +334,61 @@ mod tests {
             settle(&mut stage, RowUpdate::Release(name("a"))).expect("a live session");
             assert_eq!(stage.locks.released, released);
         }
+    }
+
+    #[test]
+    fn where_rows_may_be_late_the_client_gets_the_answer_at_once() {
+        for known in [true, false] {
+            let mut stage = Stage::new(Flavour::MySql);
+            (stage.locks.late, stage.locks.confirmed) = (true, known);
+            claims(&mut stage, b'1').expect("a live session");
+            assert_eq!(stage.server.client, response(b'1'));
+            assert!(stage.locks.confirmed, "the server was asked in which run it is");
+            let cx = stage.cx();
+            assert!(cx.locks.ledger().held().late_since(&key("a")).is_some());
+            assert!(cx.locks.ledger().depends_on(PROXY), "a lost lease ends it");
+            // Taken twice, it is held until the second release, and there is nothing to write.
+            claims(&mut stage, b'1').expect("a live session");
+            for held in [true, false] {
+                settle(&mut stage, RowUpdate::Release(name("a"))).expect("a live session");
+                assert_eq!(stage.cx().locks.ledger().held().contains(&key("a")), held);
+            }
+            assert!(stage.locks.released.is_empty() && stage.locks.cancelled == 0);
+        }
+    }
+
+    #[test]
+    fn a_row_is_late_only_for_a_lock_that_the_server_has_granted_and_beside_native_errors() {
+        // A DO does not tell; a client that is to have an error waits for the row.
+        for (decision, need) in
+            [("native", RowUpdate::Read(Vec::new())), ("error", RowUpdate::Claim(name("a"), TRY))]
+        {
+            let mut stage = Stage::with(Flavour::MySql, |raw| {
+                raw.on_store_error = Some(decision.to_owned());
+            });
+            stage.locks.late = true;
+            stage.locks.native.push_back(vec![name("a")]);
+            stage.grants(5);
+            settle(&mut stage, need).expect("a live session");
+            assert_eq!(stage.cx().locks.ledger().held().grants(), [(key("a"), 5)], "{decision}");
+        }
+        let mut stage = Stage::new(Flavour::MySql);
+        stage.locks.late = true;
+        stage.locks.outcomes.push_back(Acquired::Unproven);
+        stage.locks.native.push_back(Vec::new());
+        claims(&mut stage, b'0').expect("a live session");
+        assert!(stage.cx().locks.ledger().held().is_empty());
+    }
+
+    #[test]
+    fn late_rows_are_written_before_a_command_that_reads_them() {
+        let mut stage = Stage::new(Flavour::MySql);
+        (stage.locks.late, stage.locks.confirmed) = (true, true);
+        claims(&mut stage, b'1').expect("a live session");
+        stage.grants(7);
+        run(settle_rows(&mut stage.cx(), PendingRowUpdate::late())).expect("a live session");
+        assert_eq!(stage.cx().locks.ledger().held().grants(), [(key("a"), 7)]);
+        assert_eq!(stage.server.client, response(b'1'), "nothing more is said");
     }
 
     #[test]

@@ -166,7 +166,9 @@ impl LockOwner {
             };
             let event = match step {
                 LateStep::Due => self.claim_due(),
-                LateStep::Claimed(key, since, acquired) => self.take_claimed(&key, since, acquired),
+                LateStep::Claimed(key, since, acquired) => {
+                    self.take_claimed(&key, since, &acquired)
+                }
             };
             if let Some(event) = event {
                 return event;
@@ -247,7 +249,7 @@ impl LockOwner {
         &mut self,
         key: &Key,
         since: std::time::Instant,
-        acquired: Acquired,
+        acquired: &Acquired,
     ) -> Option<SessionEvent> {
         // The server may have released the lock meanwhile, and have granted it again: that is another claim's.
         let late = self.ledger.held().late_since(key) == Some(since);
@@ -256,13 +258,13 @@ impl LockOwner {
                 self.engine.release_later(vec![(key.clone(), grant.token)], grant.proxy);
                 None
             }
-            Acquired::Granted(grant) => match self.ledger.enter(key.clone(), grant) {
-                Ok(()) => None,
-                Err(OtherIncarnation) => {
+            Acquired::Granted(grant) => {
+                let entered = self.ledger.enter(key.clone(), *grant);
+                entered.err().and_then(|OtherIncarnation| {
                     self.release_when_gone(vec![(key.clone(), grant.token)], grant.proxy);
                     self.ledger.granted_by().map(SessionEvent::Fence)
-                }
-            },
+                })
+            }
             Acquired::Unproven => late.then(|| {
                 // The locks that are read may still have this one.
                 self.late.arm(AGAIN);

@@ -56,7 +56,7 @@ impl Session {
     }
 
     /// Does at once what a response means for the rows, or leaves it to [`Self::settle`].
-    fn follow(&mut self, mut unsettled: PendingRowUpdate) -> Result<(), CloseReason> {
+    fn follow(&mut self, unsettled: PendingRowUpdate) -> Result<(), CloseReason> {
         // What is to be done for earlier responses comes first.
         if let (RowUpdate::Claim(name, _), false) =
             (&unsettled.need, matches!(self.phase, Phase::Settling(_)))
@@ -67,23 +67,29 @@ impl Session {
             let held = unsettled.held.map(HeldBack::into_parts);
             return held.map_or(Ok(()), |(bytes, _)| self.link.send_client(&bytes));
         }
+        self.follow_rows(unsettled);
+        Ok(())
+    }
+
+    /// Does at once what needs no row, or leaves it to [`Self::settle`].
+    fn follow_rows(&mut self, mut unsettled: PendingRowUpdate) {
         let nothing_held = self.locks.ledger().holds_nothing();
         let given = unsettled.held.is_none();
         match &unsettled.need {
             RowUpdate::ReleaseAll => {
                 released_all(&mut self.cx());
-                return self.counted(unsettled.run);
+                return self.count(unsettled.run);
             }
             RowUpdate::Release(name) if released(&mut self.cx(), &name.key) => {
-                return self.counted(unsettled.run);
+                return self.count(unsettled.run);
             }
             RowUpdate::Release(_) | RowUpdate::Read(_) | RowUpdate::Unknown
                 if nothing_held && given =>
             {
-                return self.counted(unsettled.run);
+                return self.count(unsettled.run);
             }
             // Nothing of the answer can be changed any more.
-            RowUpdate::Look(..) if given => return self.counted(unsettled.run),
+            RowUpdate::Look(..) if given => return self.count(unsettled.run),
             // The lock may have another name, or only the server knows whether it is still held.
             RowUpdate::Release(name) => unsettled.need = RowUpdate::Read(vec![name.clone()]),
             RowUpdate::Claim(..)
@@ -96,13 +102,6 @@ impl Session {
             Phase::Settling(others) => others.push(unsettled),
             phase => *phase = Phase::Settling(vec![unsettled]),
         }
-        Ok(())
-    }
-
-    /// Counts a run of which nothing more is to be done.
-    fn counted(&self, run: Option<RunEnd>) -> Result<(), CloseReason> {
-        self.count(run);
-        Ok(())
     }
 
     /// Writes what responses mean for the rows, and lets the client have the ends of them.

@@ -40,6 +40,7 @@ const ABSENT: [(&str, &[Reason]); 3] = [
             ("lockstead_gate", "the server sees the waits themselves"),
             ("lockstead_lock_statements_unsupported", "it refuses nothing"),
             ("lockstead_claims", "it has no rows"),
+            ("lockstead_late_rows", "it has no rows"),
             ("lockstead_native", "it has no rows"),
             ("lockstead_unproven", "it has no rows"),
             ("lockstead_direct_locks", "it has no account to read the server's list"),
@@ -107,6 +108,7 @@ const SILENT: &[(&str, &str, &str)] = &[
     ("coexist", "panel Hand-overs", "the server hands its locks over"),
     ("coexist at MySql", "panel Locks that only the server knows", "it lists its locks"),
     ("coexist at MariaDb", "panel Direct clients", "it lists its locks only with a plugin"),
+    ("durable", "panel Rows that follow their locks", "a lock is its row"),
     ("durable", "panel Rows of locks that the server granted", "the server grants none"),
     ("durable at MariaDb", "panel Direct clients", "it lists its locks only with a plugin"),
     (
