@@ -307,6 +307,15 @@ async fn readiness(config: &Config, name: Option<&str>) -> Result<Readiness, Sta
     }
 }
 
+/// How much later than its locks a proxy in this mode may write rows.
+fn delays(mode: Mode, in_force: &InForce) -> (KeepNames, Arc<LateRows>) {
+    let (durable, coexists) = (mode == Mode::Durable, mode == Mode::Coexist);
+    let (kept, late) = (in_force.clone(), in_force.clone());
+    let keep = move || if durable { kept.config().keep_names } else { Duration::ZERO };
+    let delay = move || if coexists { late.config().row_delay } else { Duration::ZERO };
+    (KeepNames::new(keep), Arc::new(LateRows::new(delay)))
+}
+
 /// The start of a proxy that keeps rows.
 async fn granting(
     config: &Config,
@@ -339,12 +348,7 @@ async fn granting(
         tracing::warn!(cluster = name, "{why}");
     }
     let metrics = Arc::new(Metrics::new(name)?.naming(&config.metrics_locks)?);
-    let (durable, kept) = (config.mode == Mode::Durable, in_force.clone());
-    let keep_names =
-        KeepNames::new(move || if durable { kept.config().keep_names } else { Duration::ZERO });
-    let (coexists, late) = (config.mode == Mode::Coexist, in_force.clone());
-    let late_rows =
-        LateRows::new(move || if coexists { late.config().row_delay } else { Duration::ZERO });
+    let (keep_names, late_rows) = delays(config.mode, &in_force);
     let access = Arc::new(StoreAccess {
         url: store.clone(),
         connect_timeout: config.connect_timeout,
@@ -358,7 +362,7 @@ async fn granting(
         history: Arc::clone(history),
         shares,
         keep_names,
-        late_rows: Arc::new(late_rows),
+        late_rows,
         fenced: Arc::default(),
     });
     access.show_rights(readiness.rights);

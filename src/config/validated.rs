@@ -211,8 +211,7 @@ impl Config {
         let listen = listens(raw.listen.as_ref()).map_err(|e| refused(("listen", e)))?;
         let proxy_protocol = networks(&raw).map_err(refused)?;
         let (pooling, mode) = Pooling::read(&raw).map_err(refused)?;
-        let unsupported =
-            choice("unsupported", raw.unsupported.as_deref(), &UNSUPPORTED).map_err(refused)?;
+        let unsupported = choice("unsupported", raw.unsupported.as_deref(), &UNSUPPORTED);
         let mut store = store(&raw).map_err(refused)?;
         let servers = servers::read(raw.backend.as_deref(), store.as_mut()).map_err(refused)?;
         if store.is_none() && mode != Mode::Observe {
@@ -222,9 +221,9 @@ impl Config {
         let role = role::read(raw.role.as_deref(), &servers, mode, &pooling).map_err(refused)?;
         let limits = limits::read(&raw).map_err(refused)?;
         let http = http::read(&raw).map_err(refused)?;
-        let first = listen[0].to_string();
-        let state_dir = directory(raw.state_dir.as_deref(), place.unwrap_or(&first), mode)
-            .map_err(|e| refused(("state_dir", e)))?;
+        let place = place.map_or_else(|| listen[0].to_string(), str::to_owned);
+        let state_dir = directory(raw.state_dir.as_deref(), &place, mode);
+        let state_dir = state_dir.map_err(|e| refused(("state_dir", e)))?;
         let shown = shown::shown(&raw, store.as_ref());
         let (tls, backend_tls) = tls::read(&raw).map_err(refused)?;
         let admin = admin::read(&raw, state_dir.as_deref(), tls.offer != tls::Offer::Off)
@@ -242,7 +241,7 @@ impl Config {
             store,
             mode,
             pooling,
-            unsupported,
+            unsupported: unsupported.map_err(refused)?,
             on_store_error: choice("on_store_error", raw.on_store_error.as_deref(), &STORE_ERRORS)
                 .map_err(refused)?,
             http,

@@ -40,6 +40,8 @@ pub enum SessionEvent {
     Look(u64),
     /// The server's own locks of this session are others than its rows say: read them.
     ReadLocks,
+    /// A row that follows its lock was claimed, or written.
+    LateRow,
     /// Another session needs a connection to the server: give this one's back, if nothing needs it.
     GiveBack,
     /// Another server may be the writer now: a session whose connection does not lead to it loses that.

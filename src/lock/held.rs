@@ -25,7 +25,7 @@ pub struct LateLock {
     pub name: Name,
     /// When it was granted.
     pub since: Instant,
-    /// Its row could not be written when that was tried.
+    /// The row could not be written when that was tried.
     failed: bool,
 }
 

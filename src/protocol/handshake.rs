@@ -339,17 +339,13 @@ impl<'a> ChangeUser<'a> {
         attribute(self.attributes, key)
     }
 
-    /// The packet for the server: with another proof if need be, and the tag, if there is one, as
-    /// its first attribute.
-    ///
-    /// A change without attributes would wipe the tag of the login. Without a plugin name in
-    /// the packet there is no place for attributes.
-    /// Whether the packet has room for the proxy's tag.
+    /// Whether the packet has a place for the proxy's tag: without a plugin name it has none for attributes.
     pub fn takes_tag(&self) -> bool {
         self.named
     }
 
-    /// The packet for the server.
+    /// The packet for the server: with another proof if need be, and the tag, if there is one, as its first attribute. A
+    /// change without attributes would wipe the tag of the login.
     pub fn for_server(&self, proof: Option<&[u8]>, tag: Option<&[u8]>) -> Vec<u8> {
         let mut out = self.body.to_vec();
         if let Some(proof) = proof {

@@ -19,7 +19,7 @@ on_both! {
     a_proxy_by_rows_alone_waits_for_the_sessions_of_a_stopped_proxy
     a_proxy_by_rows_alone_waits_for_the_sessions_of_the_process_before_it
     a_stopped_proxy_keeps_no_lock_from_another_one_of_its_mode
-    a_session_that_ends_leaves_no_lock_behind
+    a_session_that_ends_leaves_no_lock
     a_delay_of_zero_holds_from_the_next_lock_on
 }
 
@@ -259,7 +259,7 @@ fn a_stopped_proxy_keeps_no_lock_from_another_one_of_its_mode(server: &Server) {
     }
 }
 
-fn a_session_that_ends_leaves_no_lock_behind(server: &Server) {
+fn a_session_that_ends_leaves_no_lock(server: &Server) {
     let own = suited(server);
     let first =
         Proxy::start(&own.server.url, &["--mode", "coexist", "--lease", "3s", "--row-delay", "1s"]);

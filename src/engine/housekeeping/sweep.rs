@@ -157,7 +157,7 @@ impl Sweeper {
         };
         let gone: HashSet<NativeHold> = holds.iter().filter(gone).cloned().collect();
         self.doubted.clone_from(&gone);
-        // Their rows follow.
+        // Rows of these sessions follow.
         let late = self.access.late_rows.all_connections();
         let open: HashSet<u64> = self.access.open.lock().iter().map(|open| open.id).collect();
         let is_more = |lock: &&UserLock| {

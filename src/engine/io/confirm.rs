@@ -10,11 +10,24 @@ use crate::clock;
 use crate::engine::shared::lease::Lease;
 use crate::store::connection::StoreConnection;
 
+/// A session that waits for an answer.
+type Waiting = oneshot::Sender<()>;
+
+/// Starts the task that asks.
+pub(in crate::engine) fn start(
+    access: &Arc<StoreAccess>,
+    lease: &Arc<Lease>,
+) -> mpsc::UnboundedSender<Waiting> {
+    let (confirms, asked) = mpsc::unbounded_channel();
+    tokio::spawn(confirm(Arc::clone(access), Arc::clone(lease), asked));
+    confirms
+}
+
 /// Asks for all that wait, and again for those that come meanwhile, until the last handle is dropped.
-pub(in crate::engine) async fn confirm(
+async fn confirm(
     access: Arc<StoreAccess>,
     lease: Arc<Lease>,
-    mut asked: mpsc::UnboundedReceiver<oneshot::Sender<()>>,
+    mut asked: mpsc::UnboundedReceiver<Waiting>,
 ) {
     let mut link = StoreLink::new(access);
     while let Some(first) = asked.recv().await {

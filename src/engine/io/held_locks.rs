@@ -29,12 +29,16 @@ pub type Census = Option<Arc<[HeldLock]>>;
 /// A question for all held locks.
 pub(in crate::engine) type CensusRequest = oneshot::Sender<Result<Census, String>>;
 
+/// Starts the task that answers.
+pub(in crate::engine) fn start(access: &Arc<StoreAccess>) -> mpsc::UnboundedSender<CensusRequest> {
+    let (census, asked) = mpsc::unbounded_channel();
+    tokio::spawn(answer(Arc::clone(access), asked));
+    census
+}
+
 /// Answers until the last handle is dropped. Those who ask while the rows are read get the next
 /// reading.
-pub(in crate::engine) async fn answer(
-    access: Arc<StoreAccess>,
-    mut asked: mpsc::UnboundedReceiver<CensusRequest>,
-) {
+async fn answer(access: Arc<StoreAccess>, mut asked: mpsc::UnboundedReceiver<CensusRequest>) {
     let mut link = StoreLink::new(access);
     while let Some(first) = asked.recv().await {
         let mut replies = vec![first];

@@ -84,11 +84,17 @@ async fn hang(
     Ok(if early { WakeReason::Rung } else { WakeReason::InCase })
 }
 
+/// Starts the task that rings.
+pub(in crate::engine) fn start_ringing(
+    access: &Arc<StoreAccess>,
+) -> mpsc::UnboundedSender<ProxyId> {
+    let (rings, whom) = mpsc::unbounded_channel();
+    tokio::spawn(ring(Arc::clone(access), whom));
+    rings
+}
+
 /// Rings the proxies that it is given.
-pub(in crate::engine) async fn ring(
-    access: Arc<StoreAccess>,
-    mut whom: mpsc::UnboundedReceiver<ProxyId>,
-) {
+async fn ring(access: Arc<StoreAccess>, mut whom: mpsc::UnboundedReceiver<ProxyId>) {
     let mut link = StoreLink::new(Arc::clone(&access));
     let mut bells = Bells::default();
     while let Some(proxy) = whom.recv().await {

@@ -2,6 +2,7 @@
 
 mod failover;
 mod joining;
+mod late;
 mod parts;
 mod resigning;
 mod standstill;
@@ -75,7 +76,7 @@ pub(in crate::engine) struct Keeper {
     given_up: usize,
     /// The row of this proxy says that locks may have no rows yet.
     tells_of_late_rows: bool,
-    /// It was logged that a proxy in mode coexist is waited for.
+    /// A log line has told that a proxy in mode coexist is waited for.
     waits_for_rows: bool,
 }
 
@@ -291,15 +292,6 @@ impl Keeper {
             self.take_over(row);
         }
         Ok(())
-    }
-
-    /// What the row of this proxy says of rows that may be older than their locks; 0: none may be.
-    fn keeps(&self) -> u32 {
-        if self.native {
-            self.access.late_rows.for_row(!self.others.by_rows)
-        } else {
-            self.access.keep_names.milliseconds()
-        }
     }
 
     fn stop_if_due(&mut self) {

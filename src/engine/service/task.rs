@@ -20,7 +20,7 @@ use super::pipes::Pipes;
 use super::poll::Poll;
 use crate::engine::handle::Engine;
 use crate::engine::io::admin_queries::AdminQueries;
-use crate::engine::io::confirm::confirm;
+use crate::engine::io::confirm;
 use crate::engine::io::deadlock_detector::{self, Victim};
 use crate::engine::io::disconnects::{self, DeferredRelease};
 use crate::engine::io::held_locks;
@@ -66,8 +66,6 @@ pub(in crate::engine) fn build(
     let (reader, lookups) = mpsc::channel(1);
     let (read_in, read) = mpsc::unbounded_channel();
     tokio::spawn(run_reader(Arc::clone(access), lookups, read_in));
-    let (census, asked) = mpsc::unbounded_channel();
-    tokio::spawn(held_locks::answer(Arc::clone(access), asked));
     let queries = AdminQueries::open(access);
     let (endings, errands) = mpsc::unbounded_channel();
     let (gone_in, gone) = mpsc::unbounded_channel();
@@ -75,14 +73,10 @@ pub(in crate::engine) fn build(
     let (listens, wanted) = watch::channel(false);
     let (rung_in, rung) = mpsc::unbounded_channel();
     tokio::spawn(wakeup::listen(Arc::clone(access), Arc::clone(&lease), wanted, rung_in));
-    let (rings, whom) = mpsc::unbounded_channel();
-    tokio::spawn(wakeup::ring(Arc::clone(access), whom));
     let (waits, deferred) = (Waits::default(), Arc::<Deferred>::default());
     let (peers, some_peers) = watch::channel(false);
     let (questions_in, questions) = mpsc::unbounded_channel();
     tokio::spawn(native_locks::answer(Arc::clone(access), questions));
-    let (confirms, unconfirmed) = mpsc::unbounded_channel();
-    tokio::spawn(confirm(Arc::clone(access), Arc::clone(&lease), unconfirmed));
     let (victims_in, victims) = mpsc::unbounded_channel();
     let (theirs, leased) = (Arc::clone(access), Arc::clone(&lease));
     spawn(deadlock_detector::watch(theirs, leased, waits.clone(), some_peers, victims_in));
@@ -110,7 +104,7 @@ pub(in crate::engine) fn build(
         listens,
         peers,
         modes: Arc::default(),
-        rings,
+        rings: wakeup::start_ringing(access),
         last_token: 0,
         queries: queries.clone(),
         endings,
@@ -119,13 +113,13 @@ pub(in crate::engine) fn build(
         deferred: Arc::clone(&deferred),
     };
     let (wake, stuck) = (Arc::<EngineWake>::default(), Arc::clone(&access.stuck));
-    let modes = Arc::clone(&service.modes);
+    let (modes, confirms) = (Arc::clone(&service.modes), confirm::start(access, &lease));
     let engine = Engine {
         requests: requests_in,
         wake: Arc::clone(&wake),
         deferred,
         lease,
-        census,
+        census: held_locks::start(access),
         queries,
         stuck,
         native: questions_in,

@@ -155,8 +155,8 @@ impl Lease {
         same_run(self.run.load(Ordering::Acquire), started)
     }
 
-    /// Whether a connection that was opened then is one of the run in which locks are held, if it works still: it was
-    /// opened after the incarnation began, and before the server answered in that run.
+    /// Whether a connection that was opened then is one of the run in which locks are held. Such a one was opened after the
+    /// incarnation began, and before the server answered in that run.
     pub fn is_of_this_run(&self, opened: Duration) -> bool {
         let (joined, opened) = (self.joined.load(Ordering::Acquire), nanos(opened));
         let answered =
@@ -362,7 +362,7 @@ mod tests {
         assert!(!lease.is_of_this_run(opened), "asked before the login");
         lease.confirm(opened + second, 1000);
         assert!(lease.is_of_this_run(opened) && !lease.is_of_this_run(Duration::ZERO));
-        // What is asked later may be answered earlier.
+        // An answer to an earlier question changes nothing.
         lease.confirm(opened, 1000);
         assert!(lease.is_of_this_run(opened));
     }

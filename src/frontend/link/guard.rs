@@ -18,7 +18,7 @@ pub(crate) struct LeaseGuard {
     lease: Arc<Lease>,
     /// The incarnation that granted what the session holds; 0 while it holds nothing.
     granted_by: AtomicU64,
-    /// It may have locks whose rows are not written, and the rows are not asked for.
+    /// The session may have locks whose rows are not written, and nobody has asked for them.
     late: AtomicBool,
     /// A command waits for these rows.
     rows_wanted: AtomicBool,

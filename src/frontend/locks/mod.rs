@@ -9,6 +9,7 @@ pub(super) mod ended_wait;
 #[cfg(test)]
 pub(super) mod fakes;
 mod late;
+pub(super) mod lock_owner;
 pub(super) mod operations;
 pub(super) mod owner;
 pub(super) mod pending_claim;

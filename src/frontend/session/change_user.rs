@@ -19,7 +19,7 @@ use crate::protocol::command::Command;
 use crate::protocol::frame::HEADER;
 use crate::protocol::handshake::{ChangeUser, tag};
 use crate::protocol::user_name::UserName;
-use crate::types::{ConnectionId, Flavour};
+use crate::types::{ConnectionId, Flavour, ProxyId};
 
 impl Session {
     /// A login on the open connection. MySQL closes it when it is denied, MariaDB goes on; both have
@@ -27,10 +27,9 @@ impl Session {
     pub(super) async fn change_user(&mut self, packet: &[u8]) -> Result<(), CloseReason> {
         self.cx().count(Command::CHANGE_USER);
         let payload = &packet[HEADER..];
-        let session = Some(self.identity.connection());
         let alone = |id: &ConnectionId| id.is_made() && !self.link.pooled().is_shared();
         let proxy = self.context.engine.lease().proxy();
-        let tag = tag(proxy, session.filter(alone));
+        let tag = tag(proxy, Some(self.identity.connection()).filter(alone));
         let change = ChangeUser::parse(payload, self.link.capabilities());
         let tags = self.watch.is_none() || self.keeps_rows();
         let tag = Some(tag.as_bytes()).filter(|_| tags);
@@ -75,11 +74,8 @@ impl Session {
             secrets.learn(user, &proven);
         }
         self.begin_anew();
-        if !self.link.pooled().is_shared() {
-            // The server has replaced the attributes of the login before.
-            let tagged = change.as_ref().is_some_and(|change| tags && change.takes_tag());
-            self.locks.note_mark(proxy.filter(|_| tagged));
-        }
+        let tagged = change.as_ref().is_some_and(|change| tags && change.takes_tag());
+        self.note_tag(proxy.filter(|_| tagged && ok.is_some()));
         let changed = change.as_ref().filter(|_| ok.is_some());
         if changed.is_some_and(|change| self.link.pooled_mut().change_user(change)) {
             self.link.server_mut().note_schema();
@@ -102,13 +98,24 @@ impl Session {
             ok
         };
         if let Some(change) = change {
-            let owner = owner(change.user, self.identity.peer());
-            self.locks.set_owner(Arc::clone(&owner));
-            self.identity.set_owner(owner, change.user_name(self.view.flavour()));
-            self.identity.show(self.link.client().is_encrypted());
+            self.become_user(&change);
         }
         self.link.reset_status();
         self.link.learn_status(&ok);
         self.link.send_client(&ok)
+    }
+
+    /// The server has replaced the attributes of the login before.
+    fn note_tag(&self, tag: Option<ProxyId>) {
+        if !self.link.pooled().is_shared() {
+            self.locks.note_mark(tag);
+        }
+    }
+
+    fn become_user(&mut self, change: &ChangeUser<'_>) {
+        let owner = owner(change.user, self.identity.peer());
+        self.locks.set_owner(Arc::clone(&owner));
+        self.identity.set_owner(owner, change.user_name(self.view.flavour()));
+        self.identity.show(self.link.client().is_encrypted());
     }
 }

@@ -10,8 +10,9 @@ use crate::frontend::link::close_reason::CloseReason;
 use crate::frontend::link::errand::Errand;
 use crate::frontend::link::errands::{run, settled};
 use crate::frontend::link::reply::Keep;
+use crate::frontend::locks::lock_owner::LockOwner;
 use crate::frontend::locks::operations::release_held;
-use crate::frontend::locks::owner::{LockOwner, Locks};
+use crate::frontend::locks::owner::Locks;
 use crate::frontend::moves::begin::leave_for_good;
 use crate::lock::codes;
 use crate::mutants::{self, Mutant};
@@ -235,6 +236,7 @@ fn hear_at_end(locks: &mut LockOwner, event: SessionEvent) -> Result<(), CloseRe
         | SessionEvent::Interrupt
         | SessionEvent::Look(_)
         | SessionEvent::ReadLocks
+        | SessionEvent::LateRow
         | SessionEvent::GiveBack
         | SessionEvent::WriterChanged
         | SessionEvent::SwitchoverChanged => Ok(()),

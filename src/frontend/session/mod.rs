@@ -22,7 +22,7 @@ use super::link::close_reason::CloseReason;
 use super::link::from_client::ClientReader;
 use super::link::guard::LeaseGuard;
 use super::locks::call_context::CallContext;
-use super::locks::owner::LockOwner;
+use super::locks::lock_owner::LockOwner;
 use super::login::Authenticated;
 use super::observe::report::SessionReport;
 use super::observe::watch::{Purpose, Watch};

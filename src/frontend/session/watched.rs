@@ -57,7 +57,7 @@ impl Session {
 
     /// Does at once what a response means for the rows, or leaves it to [`Self::settle`].
     fn follow(&mut self, unsettled: PendingRowUpdate) -> Result<(), CloseReason> {
-        // What is to be done for earlier responses comes first.
+        // Earlier responses come first.
         if let (RowUpdate::Claim(name, _), false) =
             (&unsettled.need, matches!(self.phase, Phase::Settling(_)))
             && unsettled.run.as_ref().is_some_and(RunEnd::is_granted)

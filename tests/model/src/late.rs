@@ -118,7 +118,7 @@ struct Proxy {
     /// Ticks until the deadline, and ticks of the wait at the start.
     left: u8,
     waits: u8,
-    /// Its row says that rows may be late, as a renewal has shown.
+    /// The row of the incarnation says that rows may be late, as a renewal has shown.
     told: bool,
     allowed: bool,
     /// D is known to be there.
@@ -140,7 +140,7 @@ struct State {
     run: u8,
     /// Whose session has the server's lock, counted from 1.
     native: u8,
-    /// Sessions whose clients were told of a lock, and for which the server may still work.
+    /// Sessions whose clients know that they have a lock, and for which the server may still work.
     works: [bool; NATIVE],
     /// Of these, sessions that the proxy has ended: they count until the server is done with them.
     ended: [bool; NATIVE],

@@ -136,26 +136,6 @@ impl Keeper {
         self.lease.reign().join_epoch(meta.epoch, Some(until));
     }
 
-    /// Until when nothing is granted. In mode durable a lock may be held whose row is not written yet, until a renewal shows
-    /// that there is none: no time says that.
-    pub(super) fn withheld_until(&self, wait: GrantWait, until: Duration) -> Duration {
-        let by_rows =
-            !self.native && wait != GrantWait::Over && !mutants::on(Mutant::LateRowsIgnored);
-        if by_rows { Duration::MAX } else { until }
-    }
-
-    /// Whether a proxy that grants by rows alone must wait, since another one may have locks without rows (`late`).
-    fn waits_for_rows(&mut self, late: bool) -> bool {
-        let waits = late && !self.native && !mutants::on(Mutant::LateRowsIgnored);
-        if waits && !self.waits_for_rows {
-            tracing::info!(
-                "a proxy in mode coexist has locks whose rows are not written yet: nothing is granted until they are, or it is taken over"
-            );
-        }
-        self.waits_for_rows = waits;
-        waits
-    }
-
     /// The lease was renewed: whether a failover from here on loses nothing.
     pub(super) fn note_guarantee(&mut self) {
         let home = self.lease.home();

@@ -58,8 +58,8 @@ impl Keeper {
         self.set_unwritable(why);
     }
 
-    /// Whether the server's own locks protect without rows: then rows may be late, too, if this proxy's row says so, and
-    /// no lock of an earlier run of the server is left.
+    /// Whether the server's own locks protect without rows. Then rows may be late, too, if this proxy's row says so, and all
+    /// others were renewed in this run of the server.
     fn set_server_protects(&self, protects: bool) {
         self.lease.set_server_protects(protects);
         let late = &self.access.late_rows;

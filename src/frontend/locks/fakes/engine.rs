@@ -9,12 +9,12 @@ use tokio::time::Instant;
 
 use super::super::owner::{Asked, Locks};
 use super::super::server::Task;
-use super::PROXY;
 use crate::engine::handle::{Acquired, Look, NativeLocks, SessionEvent, Ticket};
 use crate::engine::io::gatekeeper::Gate;
 use crate::engine::io::held_locks::Census;
 use crate::engine::shared::lease::Lease;
 use crate::frontend::link::close_reason::CloseReason;
+use crate::frontend::link::guard::LeaseGuard;
 use crate::frontend::state::ledger::{Ledger, OtherIncarnation};
 use crate::lock::name::{Key, Name};
 use crate::types::ProxyId;
@@ -40,8 +40,29 @@ pub(crate) struct ScriptedLocks {
     pub(crate) protects: bool,
     pub(crate) draining: bool,
     /// Whether rows may be late, and whether the connection is known to be of the run in which locks are held.
-    pub(crate) late: bool,
-    pub(crate) confirmed: bool,
+    pub(crate) late: (bool, bool),
+}
+
+impl ScriptedLocks {
+    pub(super) fn new(lease: Arc<Lease>) -> Self {
+        Self {
+            ledger: Ledger::new(Arc::new(LeaseGuard::new(Arc::clone(&lease)))),
+            lease,
+            outcomes: VecDeque::new(),
+            waiting: Vec::new(),
+            looks: VecDeque::new(),
+            native: VecDeque::new(),
+            lists: true,
+            events: VecDeque::new(),
+            released: Vec::new(),
+            gone: Vec::new(),
+            cancelled: 0,
+            trusts: true,
+            protects: true,
+            draining: false,
+            late: (false, false),
+        }
+    }
 }
 
 impl Locks for ScriptedLocks {
@@ -77,23 +98,24 @@ impl Locks for ScriptedLocks {
     }
 
     fn allows_late(&self) -> bool {
-        self.late
+        self.late.0
     }
 
     fn knows_run_of(&self, _: Duration) -> bool {
-        self.confirmed
+        self.late.1
     }
 
     fn confirm(&mut self) -> Task<'static, ()> {
-        self.confirmed = true;
+        self.late.1 = true;
         Box::pin(async {})
     }
 
     fn note_late(&self) {}
 
     fn enter_late(&mut self, name: Name) -> Result<Option<ProxyId>, OtherIncarnation> {
-        self.ledger.enter_late(name, std::time::Instant::now(), PROXY)?;
-        Ok(Some(PROXY))
+        let Some(proxy) = self.lease.proxy() else { return Ok(None) };
+        self.ledger.enter_late(name, std::time::Instant::now(), proxy)?;
+        Ok(Some(proxy))
     }
 
     fn release_later(&mut self, locks: Vec<(Key, u64)>, _: ProxyId) {

@@ -19,7 +19,6 @@ use crate::engine::shared::history::History;
 use crate::engine::shared::lease::Lease;
 use crate::engine::start;
 use crate::frontend::link::amendments::Amendments;
-use crate::frontend::link::guard::LeaseGuard;
 use crate::frontend::link::owed::Owed;
 use crate::frontend::link::reply::Reply;
 use crate::frontend::pooling::pooled::Pooled;
@@ -30,7 +29,6 @@ use crate::frontend::shared::seen_locks::SeenLocks;
 use crate::frontend::shared::switchover::Switchover;
 use crate::frontend::state::current_command::CurrentCommand;
 use crate::frontend::state::identity::{Identity, SessionIds};
-use crate::frontend::state::ledger::Ledger;
 use crate::frontend::state::server_view::ServerView;
 use crate::frontend::state::statements::Statements;
 use crate::lock::name::{Key, plain};
@@ -130,24 +128,7 @@ impl Stage {
                 pooled: Pooled::default(),
                 known_since: Some(opened),
             },
-            locks: ScriptedLocks {
-                ledger: Ledger::new(Arc::new(LeaseGuard::new(Arc::clone(&lease)))),
-                lease,
-                outcomes: VecDeque::new(),
-                waiting: Vec::new(),
-                looks: VecDeque::new(),
-                native: VecDeque::new(),
-                lists: true,
-                events: VecDeque::new(),
-                released: Vec::new(),
-                gone: Vec::new(),
-                cancelled: 0,
-                trusts: true,
-                protects: true,
-                draining: false,
-                late: false,
-                confirmed: false,
-            },
+            locks: ScriptedLocks::new(lease),
             view: ServerView::new(flavour, version, false),
             statements: Statements::new(flavour),
             identity: Identity::new(peer, Method::default(), opened, ids, owner, None, entry),
