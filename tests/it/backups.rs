@@ -262,7 +262,8 @@ fn disturbs_nobody(server: &Server, backup: impl FnOnce(&Server) -> GoOn) {
     assert_eq!(holder(&own.server, &schema, "before"), Some(busy.id()), "it could be written");
     assert_eq!(holder(&own.server, &schema, "new"), None, "it could be written");
     eventually("that is shown", || (one.metric("lockstead_store_unwritable") >= 1.0).then_some(()));
-    assert!(one.metric("lockstead_claims_total{result=\"native\"}") >= 1.0);
+    let native = || one.metric("lockstead_claims_total{result=\"native\"}") >= 1.0;
+    eventually("a lock has no row", || native().then_some(()));
     assert!(one.metric("lockstead_lease_good") >= 1.0, "it grants");
     assert!(one.page("/readyz").contains("200"), "{}", one.page("/readyz"));
     assert!(one.page("/api/v1/status").contains("cannot be written"));
