@@ -414,7 +414,7 @@ fn take_over(_: &World, s: &State, id: usize) -> Option<State> {
     n.rows[id].life = Life::Clean;
     let p = id / 2;
     // Sessions of the next incarnation of the same process live on.
-    let next = s.proxies[p].id == small(id) + 2 && id % 2 == 0;
+    let next = s.proxies[p].id == small(id) + 2 && id.is_multiple_of(2);
     if !next || s.proxies[p].session == Session::Idle {
         n.server_done(p);
     }
