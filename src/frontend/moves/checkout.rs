@@ -76,6 +76,7 @@ impl Mover<'_> {
             let to = backend.to();
             pooled.place.current().set(backend.id(), backend.run(), Some(to.clone()));
             pooled.place.current().note_mark(backend.tag());
+            pooled.arrive();
             if to.is_left() {
                 // Nobody will tell that of a connection that is new.
                 pooled.leaves_connection();

@@ -30,7 +30,9 @@ impl PooledSession {
         self.under_way.uses_up_setting = self.flavour == Flavour::MariaDb
             && self.state.has_characteristics()
             && is_single(text)
-            && uses_table(text, effects);
+            && uses_table(text, effects)
+            // These use no table of an engine with transactions.
+            && !begins_with(text, &[b"show", b"desc", b"describe"]);
         self.warnings.note_asking((text, effects), self.flavour, &mut self.pins);
         // A SET may set system variables, of which some servers report no name.
         let sets = begins_with(text, &[b"set"]);

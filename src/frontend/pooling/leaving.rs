@@ -23,13 +23,20 @@ impl PooledSession {
         let alone = told
             && !adds
             && !self.audit.was_audited()
+            && !self.under_way.setting_may_be_left
             && self.prepared.named.is_empty()
             && !self.prepared.statements.are_here();
         Left::Known(Box::new(LeftState { state, alone, since: clock::now() }))
     }
 
+    /// The session has another connection.
+    pub(crate) fn arrive(&mut self) {
+        self.under_way.setting_may_be_left = false;
+    }
+
     /// The session has reset its connection.
     pub(crate) fn reset(&mut self) {
+        self.under_way.setting_may_be_left = false;
         self.state.reset();
         let Doubts { schema, found_rows, found_more, .. } = self.doubts;
         let doubts = Doubts::after_reset(self.flavour).of_client(self.account.key().capabilities);

@@ -66,6 +66,7 @@ impl PooledSession {
         self.audit.note_created(well);
         if std::mem::take(&mut self.under_way.uses_up_setting) && well {
             self.state.characteristics = Box::default();
+            self.under_way.setting_may_be_left = true;
         }
         match ending {
             Ending::Ok { warnings: 1.., .. } | Ending::Err { .. } => {

@@ -25,6 +25,8 @@ pub(crate) struct UnderWay {
     pub(super) rows_may_hide: bool,
     /// The statement uses up what was set for the next transaction. MariaDB does not tell a client that hears EOF packets.
     pub(super) uses_up_setting: bool,
+    /// That was taken for granted on this connection. A table of another engine uses nothing up.
+    pub(super) setting_may_be_left: bool,
     /// What holds if the connection ends.
     pub(crate) if_lost: IfLost,
 }
@@ -42,6 +44,7 @@ impl UnderWay {
             reports_late: false,
             rows_may_hide: true,
             uses_up_setting: false,
+            setting_may_be_left: false,
             if_lost: IfLost::default(),
         }
     }

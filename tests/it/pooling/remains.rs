@@ -19,6 +19,7 @@ on_both! {
     bytes_that_no_literal_has_keep_their_session
     a_variable_of_two_names_is_one
     a_setting_for_one_transaction_is_used_up_by_it
+    a_setting_for_one_transaction_stays_its_session_s
     a_number_of_rows_outlives_a_move_beside_warnings
 }
 
@@ -259,6 +260,43 @@ fn a_setting_for_one_transaction_is_used_up_by_it(server: &Server) {
             }
         }
         assert_eq!(said[..3], said[3..], "{begins}, {ends}");
+    }
+}
+
+/// Of a client that hears EOF packets MariaDB does not tell when such a setting is used up: statements on tables of engines
+/// without transactions do not.
+fn a_setting_for_one_transaction_stays_its_session_s(server: &Server) {
+    let ground = Ground::new(server, 1, &[]);
+    let schema = Database::create(ground.server());
+    let mut root = ground.server().root();
+    root.run(&format!("GRANT ALL ON {}.* TO {}", schema.name, ground.tenant.name));
+    let mut account = ground.tenant.account.clone();
+    account.capabilities &= !DEPRECATE_EOF;
+    let mut native = Session::of(ground.server().port, &account);
+    native.run(&format!("CREATE TABLE {}.t (v INT)", schema.name));
+    native.run(&format!("CREATE TABLE {}.plain (v INT) ENGINE = MyISAM", schema.name));
+    let insert = format!("INSERT INTO {}.t VALUES (1)", schema.name);
+    let plain = format!("SELECT * FROM {}.plain", schema.name);
+    for (statement, told) in [
+        ("SHOW VARIABLES LIKE 'port'", true),
+        (&format!("DESC {}.t", schema.name), true),
+        (&plain, false),
+        ("SELECT SUBSTRING('abc' FROM 2)", false),
+        ("SELECT * FROM (SELECT 1) d", false),
+    ] {
+        let [mut one, mut other] = [(); 2].map(|()| Session::of(ground.proxy.port, &account));
+        for session in [&mut one, &mut native] {
+            session.run("SET TRANSACTION READ ONLY");
+            session.run(statement);
+        }
+        for _ in 0..2 {
+            let error = other.client.query(insert.as_bytes()).error();
+            assert!(error.is_none(), "{statement}: {error:?}");
+        }
+        let said = [&mut one, &mut native].map(|s| s.client.query(insert.as_bytes()).error());
+        assert!(!told || said[0] == said[1], "{statement}: {said:?}");
+        native.run("BEGIN");
+        native.run("COMMIT");
     }
 }
 

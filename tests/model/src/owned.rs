@@ -1,13 +1,12 @@
-//! Owned names: a proxy that owns a name grants it from memory. A model of its own, of rules that the engine does not have yet.
+//! Owned names: a proxy that owns a name grants it from memory. A model of its own.
 //!
-//! Two proxies share one name. A row is owned by an incarnation, which may hand out some tokens above the row's. Which session
-//! holds the lock, only the owner knows, and the row may not be up to date. A proxy that wants the name writes that into the
-//! row, and the owner writes the grant for it. A proxy that takes the row of an owner that is gone begins above those tokens. In mode durable a silent owner keeps its names until its lease is over. In mode coexist the server's
-//! own lock excludes, and a shorter lease decides whose tokens count: the *own lease*, renewed by a counter that is bound
-//! to a *generation*.
+//! Two proxies in mode durable share one name. An incarnation owns the row, and may hand out some tokens above the
+//! row's. Only the owner knows which session holds the lock, since the row may not be up to date. A proxy that wants
+//! the name writes that into the row, and the owner writes the grant for it: a rule that is not built yet. A silent
+//! owner keeps its names until its lease is over. The proxy that takes the row then begins above those tokens.
 //!
-//! Statements and the own lease's renewals take any time on their way, and so do their answers. The long lease is one step
-//! here, since its packets are in the first model. Answers that are lost are there, too.
+//! Statements take any time on their way, and so do their answers. The lease is one step here, since its packets are
+//! in the first model. Answers that are lost are there, too.
 
 use super::explore::{Protocol, every};
 
@@ -21,16 +20,12 @@ use statements::{
 
 /// Ticks of the lease.
 const LEASE: u8 = 2;
-/// Ticks of the own lease.
-const OWN: u8 = 1;
-/// How often an incarnation may be outvoted.
-const GENERATIONS: u8 = 1;
 /// Tokens above the row's last one that its owner may hand out.
 const WINDOW: u8 = 2;
 /// After this token no grant is written, so that the search ends.
 const TOKENS: u8 = 8;
 const PROXIES: usize = 2;
-/// Incarnations, two a proxy; 0 means none.
+/// Incarnations, two a proxy, counted from 1; 0 means none.
 const INCARNATIONS: usize = 4;
 
 /// A rule left out.
@@ -40,20 +35,8 @@ enum Weak {
     Nothing,
     /// What is owned outlives the incarnation.
     KeptPastTheDeadline,
-    /// Tokens are granted from memory though the own lease is over.
-    WindowAfterOwnLease,
-    /// The generation is raised whether or not the counter has moved on.
-    TakenWithoutCompare,
-    /// A renewal of the own lease counts in any generation.
-    RenewedInAnyGeneration,
-    /// The generation is raised after one reading.
-    TakenAfterOneReading,
-    /// An answer counts though the generation was raised since the question.
-    AnswerOfAGenerationBefore,
-    /// A row that shows no holder is taken from a proxy that keeps locks by rows, when it is silent for a while.
+    /// A row that shows no holder is taken from a proxy that is silent for a while.
     TakenByItsLooks,
-    /// The own lease counts though one of the two keeps locks by rows alone.
-    OwnLeaseBesideRows,
     /// The owner grants while its promise to another proxy is on its way.
     GrantsWhatIsPromised,
     /// The tokens of the one that takes the row of an owner that is gone begin above the row's, not above the window.
@@ -81,14 +64,6 @@ enum Life {
     Clean,
 }
 
-/// A row of `proxies`.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
-struct ProxyRow {
-    life: Life,
-    counter: u8,
-    generation: u8,
-}
-
 /// The row of the name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 struct LockRow {
@@ -109,10 +84,8 @@ struct LockRow {
 /// A statement on the name's row.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Statement {
-    /// Takes a row that is free, this incarnation's own, or that of one that is CLEAN or was outvoted.
-    Claim {
-        outvoted: u8,
-    },
+    /// Takes a row that is free, this incarnation's own, or that of one that is CLEAN.
+    Claim,
     /// Writes into the row that this incarnation wants it.
     Want,
     /// Takes that back.
@@ -155,7 +128,6 @@ impl Statement {
 struct Sent {
     statement: Statement,
     by: u8,
-    generation: u8,
     attempt: u8,
 }
 
@@ -166,35 +138,6 @@ enum Pipe {
     Sent(Sent),
     /// Carried out: whether it changed the row, and the row then.
     Done(Sent, bool, LockRow),
-}
-
-/// A renewal of the own lease.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
-enum Beat {
-    #[default]
-    Idle,
-    Sent {
-        by: u8,
-        generation: u8,
-        age: u8,
-    },
-    /// Carried out: whether it succeeded, and the row's generation then.
-    Done {
-        by: u8,
-        succeeded: bool,
-        generation: u8,
-        age: u8,
-    },
-}
-
-/// What a proxy has read of the owner, and for how long nothing of it has changed.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
-struct Seen {
-    holder: u8,
-    tok: u8,
-    counter: u8,
-    generation: u8,
-    age: u8,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
@@ -213,18 +156,13 @@ enum Client {
 struct Owned {
     /// The token of the row.
     tok: u8,
-    /// The last token that was handed out, or that another one may have used.
+    /// The last token that was handed out.
     last: u8,
     /// The row says that each change is written.
     exact: bool,
 }
 
 impl Owned {
-    /// Others may have gone on above the window: the next grant must be written.
-    fn spent(tok: u8) -> Self {
-        Self { tok, last: tok + WINDOW, exact: false }
-    }
-
     /// Whether a token is left for a grant from memory.
     fn has_room(self) -> bool {
         self.last < self.tok + WINDOW
@@ -240,14 +178,6 @@ struct Proxy {
     left: u8,
     /// Ticks without a renewal by the other one.
     silent: u8,
-    generation: u8,
-    /// Ticks until the end of the own lease.
-    own: u8,
-    beat: Beat,
-    beats: u8,
-    seen: Seen,
-    /// The token of the row whose owner was outvoted.
-    outvoted: u8,
     owns: Option<Owned>,
     /// The row may name this incarnation as the next owner.
     asked: bool,
@@ -268,10 +198,8 @@ enum Question {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 struct State {
     lock: LockRow,
-    rows: [ProxyRow; INCARNATIONS],
+    lives: [Life; 1 + INCARNATIONS],
     proxies: [Proxy; PROXIES],
-    /// The proxy whose client has the server's own lock, counted from 1.
-    native: u8,
     /// B asks whether the lock is free.
     question: Question,
     questions: u8,
@@ -297,11 +225,8 @@ enum Broken {
 
 #[derive(Clone, Copy, Debug)]
 struct World {
-    native: [bool; PROXIES],
     claims: [u8; PROXIES],
     incarnations: [u8; PROXIES],
-    /// Renewals of the own lease that each may send.
-    beats: [u8; PROXIES],
     /// A proxy whose lease is always renewed in time.
     steady: [bool; PROXIES],
     /// Whether clients give up waiting.
@@ -313,36 +238,13 @@ struct World {
     watched: Option<Broken>,
 }
 
-impl Proxy {
-    /// What a claimant has read of the owner concerns no other one.
-    fn waits_no_more(&mut self) {
-        (self.client, self.seen, self.outvoted) = (Client::Idle, Seen::default(), 0);
-    }
-}
-
 fn process_of(id: u8) -> usize {
     usize::from(id - 1) / 2
 }
 
-impl World {
-    /// Whether a shorter lease decides between two incarnations.
-    fn own_lease(&self, one: u8, other: u8) -> bool {
-        let native = |id| self.native[process_of(id)];
-        native(one) && native(other) || self.weak == Weak::OwnLeaseBesideRows
-    }
-}
-
 impl State {
-    fn row(&self, id: u8) -> &ProxyRow {
-        &self.rows[usize::from(id - 1)]
-    }
-
-    fn row_mut(&mut self, id: u8) -> &mut ProxyRow {
-        &mut self.rows[usize::from(id - 1)]
-    }
-
     fn is_live(&self, id: u8) -> bool {
-        id != 0 && self.row(id).life == Life::Live
+        self.lives[usize::from(id)] == Life::Live
     }
 
     /// Whether an incarnation's locks are certainly held.
@@ -360,9 +262,6 @@ impl State {
 
     /// A client lost the lock, or gave it back.
     fn let_go(&mut self, p: usize) {
-        if usize::from(self.native) == p + 1 {
-            self.native = 0;
-        }
         if p == 0
             && let Question::Asked { held, .. } = &mut self.question
         {
@@ -387,7 +286,8 @@ impl State {
                 && !me.asked
                 && me.pipe == Pipe::Idle
         });
-        let nobody = holder != 0 && (self.row(holder).life == Life::Absent || unknown);
+        let gone = self.lives[usize::from(holder)] == Life::Absent;
+        let nobody = holder != 0 && (gone || unknown);
         if two {
             self.broken = self.broken.or(Some(Broken::TwoHolders));
         } else if nobody {
@@ -402,14 +302,7 @@ fn tick(w: &World, s: &State, _: usize) -> Option<State> {
         if !w.steady[p] {
             me.left = me.left.saturating_sub(1);
         }
-        me.own = me.own.saturating_sub(1);
         me.silent = (me.silent + u8::from(me.id != 0)).min(LEASE);
-        if let Beat::Sent { age, .. } | Beat::Done { age, .. } = &mut me.beat {
-            *age = (*age + 1).min(OWN);
-        }
-        if me.seen.holder != 0 {
-            me.seen.age = (me.seen.age + 1).min(OWN);
-        }
     }
     if w.steady[0] {
         n.proxies[1].silent = 0;
@@ -429,10 +322,10 @@ fn join(w: &World, s: &State, p: usize) -> Option<State> {
     let me = &mut n.proxies[p];
     (me.running, me.used, me.left) = (true, me.used + 1, LEASE);
     me.id = u8::try_from(p).ok()? * 2 + me.used;
-    (me.silent, me.generation, me.own) = (0, 0, 0);
+    me.silent = 0;
     let id = me.id;
     n.proxies[1 - p].silent = 0;
-    n.row_mut(id).life = Life::Live;
+    n.lives[usize::from(id)] = Life::Live;
     Some(n)
 }
 
@@ -457,10 +350,10 @@ fn fence_if_due(w: &World, s: &State, p: usize) -> Option<State> {
 impl State {
     fn forget(&mut self, w: &World, p: usize) {
         self.let_go(p);
-        let Proxy { running, used, claims, attempt, pipe, beat, beats, owns, .. } = self.proxies[p];
+        let Proxy { running, used, claims, attempt, pipe, owns, .. } = self.proxies[p];
         let owns = owns.filter(|_| w.weak == Weak::KeptPastTheDeadline);
         let none = Proxy::default();
-        self.proxies[p] = Proxy { running, used, beat, beats, owns, attempt, claims, pipe, ..none };
+        self.proxies[p] = Proxy { running, used, owns, attempt, claims, pipe, ..none };
     }
 }
 
@@ -481,106 +374,29 @@ fn take_over(_: &World, s: &State, p: usize) -> Option<State> {
     let over = |id: &u8| s.is_live(*id) && (me.silent >= LEASE || other.id != *id);
     let id = ids.into_iter().find(over)?;
     let mut n = *s;
-    n.row_mut(id).life = Life::Clean;
+    n.lives[usize::from(id)] = Life::Clean;
     (s.vouches(p) && s.is_live(me.id)).then_some(n)
 }
 
 /// `StoreConnection::sweep_clean`.
 fn sweep(w: &World, s: &State, p: usize) -> Option<State> {
-    let id = (1..).zip(s.rows).find(|(_, row)| row.life == Life::Clean)?.0;
+    let id = (0..).zip(s.lives).find(|(_, life)| *life == Life::Clean)?.0;
     let mut n = *s;
     if s.lock.holder == id {
         (n.lock.holder, n.lock.shown, n.lock.exact) = (0, false, false);
         n.lock.tok += if w.weak == Weak::SweptWithoutWindow { 0 } else { WINDOW };
     }
-    n.row_mut(id).life = Life::Absent;
+    n.lives[usize::from(id)] = Life::Absent;
     s.vouches(p).then_some(n)
 }
 
-/// A renewal of the own lease is sent.
-fn beat_sent(w: &World, s: &State, p: usize) -> Option<State> {
-    let me = &s.proxies[p];
-    if !s.vouches(p) || !w.native[p] || me.beat != Beat::Idle || me.beats == w.beats[p] {
-        return None;
-    }
-    let mut n = *s;
-    n.proxies[p].beats += 1;
-    n.proxies[p].beat = Beat::Sent { by: me.id, generation: me.generation, age: 0 };
-    Some(n)
-}
-
-fn beat_runs(w: &World, s: &State, p: usize) -> Option<State> {
-    let Beat::Sent { by, generation, age } = s.proxies[p].beat else { return None };
-    let mut n = *s;
-    let row = n.row_mut(by);
-    let bound = row.generation == generation || w.weak == Weak::RenewedInAnyGeneration;
-    let succeeded = row.life == Life::Live && bound;
-    row.counter += u8::from(succeeded);
-    let generation = row.generation;
-    n.proxies[p].beat = Beat::Done { by, succeeded, generation, age };
-    Some(n)
-}
-
-/// A renewal that failed says that another proxy has outvoted this one.
-fn beat_heard(_: &World, s: &State, p: usize) -> Option<State> {
-    let Beat::Done { by, succeeded, generation, age } = s.proxies[p].beat else { return None };
-    let mut n = *s;
-    let me = &mut n.proxies[p];
-    me.beat = Beat::Idle;
-    if me.id == by && succeeded {
-        me.own = me.own.max(OWN - age);
-    } else if me.id == by {
-        // Another one may have taken the name and granted tokens above the window: what is left of it, is void.
-        (me.owns, me.own, me.generation) =
-            (me.owns.map(|it| Owned { exact: it.exact, ..Owned::spent(it.tok) }), 0, generation);
-    }
-    Some(n)
-}
-
-/// A claimant reads the row, and its owner's.
-fn observe(w: &World, s: &State, p: usize) -> Option<State> {
-    let me = &s.proxies[p];
-    let LockRow { holder, tok, .. } = s.lock;
-    let other = holder != 0 && s.is_live(holder) && holder != me.id;
-    if !s.vouches(p) || me.client != Client::Waits || !other || !w.own_lease(me.id, holder) {
-        return None;
-    }
-    let ProxyRow { counter, generation, .. } = *s.row(holder);
-    let seen = Seen { holder, tok, counter, generation, age: me.seen.age };
-    let mut n = *s;
-    n.proxies[p].seen = Seen { age: if seen == me.seen { seen.age } else { 0 }, ..seen };
-    (n != *s).then_some(n)
-}
-
-/// The generation is raised, if neither it nor the counter has moved on. What the owner of before had, may be taken.
-fn outvote(w: &World, s: &State, p: usize) -> Option<State> {
-    let me = &s.proxies[p];
-    let Seen { holder, tok, counter, generation, age } = me.seen;
-    let row = *s.row(if holder == 0 { return None } else { holder });
-    let early = age < OWN && w.weak != Weak::TakenAfterOneReading;
-    if !s.vouches(p) || early || row.generation == GENERATIONS {
-        return None;
-    }
-    let same = row.counter == counter || w.weak == Weak::TakenWithoutCompare;
-    let mut n = *s;
-    n.proxies[p].seen = Seen::default();
-    if row.life == Life::Live && row.generation == generation && same {
-        n.row_mut(holder).generation += 1;
-        n.proxies[p].outvoted = tok;
-    }
-    Some(n)
-}
-
-/// GET_LOCK. In coexist the server grants its own lock first.
+/// GET_LOCK.
 fn claim(w: &World, s: &State, p: usize) -> Option<State> {
     let me = &s.proxies[p];
     if me.id == 0 || !me.running || me.client != Client::Idle || me.claims == w.claims[p] {
         return None;
     }
     let mut n = *s;
-    if w.native[p] {
-        n.native = u8::try_from(p).ok().filter(|_| s.native == 0)? + 1;
-    }
     (n.proxies[p].claims, n.proxies[p].attempt) = (me.claims + 1, me.attempt + 1);
     n.proxies[p].client = Client::Waits;
     Some(n)
@@ -590,7 +406,7 @@ fn give_up(w: &World, s: &State, p: usize) -> Option<State> {
     let waits = w.gives_up && s.proxies[p].client == Client::Waits && s.proxies[p].running;
     let mut n = *s;
     n.let_go(p);
-    n.proxies[p].waits_no_more();
+    n.proxies[p].client = Client::Idle;
     if w.weak == Weak::ForgetsThatItAsked {
         n.proxies[p].asked = false;
     }
@@ -602,7 +418,6 @@ fn grant_inside(w: &World, s: &State, p: usize) -> Option<State> {
     let me = &s.proxies[p];
     let owned = me.owns?;
     let token = owned.last + 1;
-    let leased = !w.native[p] || me.own > 0 || w.weak == Weak::WindowAfterOwnLease;
     let under_way = match me.pipe {
         Pipe::Sent(sent) | Pipe::Done(sent, ..) => Some(sent.statement),
         Pipe::Idle => None,
@@ -611,7 +426,7 @@ fn grant_inside(w: &World, s: &State, p: usize) -> Option<State> {
     let promised = promised && w.weak != Weak::GrantsWhatIsPromised;
     let written = matches!(under_way, Some(Statement::Grant { .. }));
     let busy = promised || written || s.is_exact(p);
-    if me.client != Client::Waits || !s.vouches(p) || !leased || busy || !owned.has_room() {
+    if me.client != Client::Waits || !s.vouches(p) || busy || !owned.has_room() {
         return None;
     }
     let mut n = *s;
@@ -639,7 +454,7 @@ fn release(w: &World, s: &State, p: usize) -> Option<State> {
     let holds = holds && (!s.is_exact(p) || w.weak == Weak::ReleasesBehindTheRow);
     let mut n = *s;
     n.let_go(p);
-    n.proxies[p].waits_no_more();
+    n.proxies[p].client = Client::Idle;
     holds.then_some(n)
 }
 
@@ -682,11 +497,6 @@ const STEPS: &[Step] = &[
     ("dies", PROXIES, dies),
     ("take_over", PROXIES, take_over),
     ("sweep", PROXIES, sweep),
-    ("beat_sent", PROXIES, beat_sent),
-    ("beat_runs", PROXIES, beat_runs),
-    ("beat_heard", PROXIES, beat_heard),
-    ("observe", PROXIES, observe),
-    ("outvote", PROXIES, outvote),
     ("claim", PROXIES, claim),
     ("give_up", PROXIES, give_up),
     ("grant_inside", PROXIES, grant_inside),
@@ -738,14 +548,14 @@ impl Protocol for World {
         let who = ["A", "B"][usize::from(arg)];
         let LockRow { holder, tok, shown, want, .. } = after.lock;
         let of = |me: Proxy| {
-            let Proxy { id, left, own, generation, client, .. } = me;
+            let Proxy { id, left, client, .. } = me;
             let owned = me.owns.map_or(<_>::default(), |it| format!(" {}..{}", it.tok, it.last));
             let pipe = match me.pipe {
                 Pipe::Idle => String::new(),
                 Pipe::Sent(sent) => format!(" sends {:?}", sent.statement),
                 Pipe::Done(sent, won, _) => format!(" won {won} {:?}", sent.statement),
             };
-            format!("{id} left {left}/{own} gen {generation} {client:?}{owned}{pipe}")
+            format!("{id} left {left} {client:?}{owned}{pipe}")
         };
         let [a, b] = after.proxies.map(of);
         format!("  {name:<15} {who} row {holder}/{tok} shown {shown} want {want} | {a} | {b}")

@@ -9,7 +9,7 @@ use super::{
 fn send(s: &State, p: usize, statement: Statement) -> State {
     let mut n = *s;
     let me = &mut n.proxies[p];
-    let sent = Sent { statement, by: me.id, generation: me.generation, attempt: me.attempt };
+    let sent = Sent { statement, by: me.id, attempt: me.attempt };
     me.pipe = Pipe::Sent(sent);
     n
 }
@@ -23,9 +23,8 @@ pub(super) fn send_claim(w: &World, s: &State, p: usize) -> Option<State> {
     let (lock, id) = (&s.lock, me.id);
     let hopeless = lock.holder != 0 && lock.holder != id && s.is_live(lock.holder);
     let looks_idle = w.weak == Weak::TakenByItsLooks && !lock.shown && me.silent > 0;
-    let may = !hopeless || me.outvoted != 0 || looks_idle;
-    let wants = me.client == Client::Waits && me.owns.is_none() && may;
-    (is_idle(s, p) && wants).then(|| send(s, p, Statement::Claim { outvoted: me.outvoted }))
+    let wants = me.client == Client::Waits && me.owns.is_none() && (!hopeless || looks_idle);
+    (is_idle(s, p) && wants).then(|| send(s, p, Statement::Claim))
 }
 
 pub(super) fn send_want(_: &World, s: &State, p: usize) -> Option<State> {
@@ -89,11 +88,11 @@ pub(super) fn send_show(_: &World, s: &State, p: usize) -> Option<State> {
     may.then(|| send(s, p, Statement::Show { tok, last, held, exact }))
 }
 
-/// Without the own lease, or at the window's end, a grant is written.
-pub(super) fn send_grant(w: &World, s: &State, p: usize) -> Option<State> {
+/// At the window's end, or if each change is written first, a grant is written.
+pub(super) fn send_grant(_: &World, s: &State, p: usize) -> Option<State> {
     let me = &s.proxies[p];
     let owned = me.owns?;
-    let needed = (w.native[p] && me.own == 0) || !owned.has_room() || owned.exact;
+    let needed = !owned.has_room() || owned.exact;
     let may = is_idle(s, p) && needed && me.client == Client::Waits;
     (may && owned.last < TOKENS)
         .then(|| send(s, p, Statement::Grant { tok: owned.tok, token: owned.last + 1 }))
@@ -112,11 +111,10 @@ pub(super) fn statement_runs(w: &World, s: &State, p: usize) -> Option<State> {
     let begin = row.tok + if unknown { WINDOW } else { 0 };
     let given = |last: u8| if w.weak == Weak::LastTokenForgotten { row.tok } else { last };
     let won = match statement {
-        Statement::Claim { outvoted } => {
+        Statement::Claim => {
             let clean = row.holder == 0 || !s.is_live(row.holder);
-            let taken = outvoted != 0 && outvoted == row.tok;
             let looks = w.weak == Weak::TakenByItsLooks && !row.shown;
-            live && (clean || row.holder == by || taken || looks)
+            live && (clean || row.holder == by || looks)
         }
         Statement::Want => live && row.holder != by && (row.want == by || !s.is_live(row.want)),
         Statement::Withdraw => row.want == by,
@@ -131,9 +129,9 @@ pub(super) fn statement_runs(w: &World, s: &State, p: usize) -> Option<State> {
     };
     if won {
         match statement {
-            Statement::Claim { outvoted } => {
+            Statement::Claim => {
                 let from = row.holder;
-                if from != 0 && from != by && s.is_live(from) && outvoted == 0 {
+                if from != 0 && from != by && s.is_live(from) {
                     n.broken = n.broken.or(Some(Broken::TakenFromTheLiving));
                 }
                 let want = if row.want == by { 0 } else { row.want };
@@ -169,7 +167,7 @@ pub(super) fn statement_runs(w: &World, s: &State, p: usize) -> Option<State> {
 }
 
 /// The answer comes.
-pub(super) fn statement_heard(w: &World, s: &State, p: usize) -> Option<State> {
+pub(super) fn statement_heard(_: &World, s: &State, p: usize) -> Option<State> {
     let Pipe::Done(sent, won, row) = s.proxies[p].pipe else { return None };
     let mut n = *s;
     let vouched = s.vouches(p);
@@ -179,23 +177,17 @@ pub(super) fn statement_heard(w: &World, s: &State, p: usize) -> Option<State> {
         // The incarnation is over, and its takeover finds the row.
         return Some(n);
     }
-    let same = me.generation == sent.generation || w.weak == Weak::AnswerOfAGenerationBefore;
     let waits = me.client == Client::Waits && me.attempt == sent.attempt;
-    // Of a row that was won in a generation before, others may have gone on already: its window counts as spent.
-    let (tok, exact) = (row.tok, row.exact);
-    let owned =
-        if same { Owned { tok, last: tok, exact } } else { Owned { exact, ..Owned::spent(tok) } };
+    let LockRow { tok, exact, .. } = row;
+    let owned = Owned { tok, last: tok, exact };
     if me.client == Client::Leaves {
         me.client = Client::Idle;
     }
     match sent.statement {
-        Statement::Claim { .. } => {
-            me.outvoted = 0;
-            if won {
-                (me.asked, me.owns) = (false, Some(owned));
-            }
-            if won && waits && vouched {
-                me.client = Client::Holds(row.tok);
+        Statement::Claim if won => {
+            (me.asked, me.owns) = (false, Some(owned));
+            if waits && vouched {
+                me.client = Client::Holds(tok);
             }
         }
         // Another one's promise.
@@ -216,7 +208,8 @@ pub(super) fn statement_heard(w: &World, s: &State, p: usize) -> Option<State> {
             let lost = row.holder != sent.by || row.tok != tok;
             me.owns = me.owns.filter(|_| !lost);
         }
-        Statement::Want
+        Statement::Claim
+        | Statement::Want
         | Statement::Read
         | Statement::Promise { .. }
         | Statement::GiveBack { .. } => {}

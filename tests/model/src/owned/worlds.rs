@@ -4,12 +4,10 @@ use super::super::explore::{explore, idle, wander};
 use super::super::report;
 use super::{Broken, STEPS, Weak, World};
 
-/// Both keep locks by rows alone, and A uses the name twice.
+/// A uses the name twice.
 const DURABLE: World = World {
-    native: [false; 2],
     claims: [2, 1],
     incarnations: [1, 1],
-    beats: [0, 0],
     steady: [false, true],
     gives_up: true,
     questions: 0,
@@ -33,37 +31,19 @@ const WANDERS: World = World { claims: [2, 2], steady: [true; 2], ..DURABLE };
 /// B asks whether the lock is free.
 const QUESTIONS: World = World { claims: [2, 0], steady: [true; 2], questions: 2, ..DURABLE };
 
-/// Beside the server's own locks.
-const COEXIST: World =
-    World { native: [true; 2], beats: [2, 0], steady: [true; 2], gives_up: false, ..DURABLE };
-const COEXIST_BOTH: World = World { claims: [1, 1], beats: [1, 1], gives_up: true, ..COEXIST };
-
-const COEXIST_RETURN: World =
-    World { claims: [1, 1], beats: [1, 0], steady: [false, true], ..COEXIST };
-
-/// One proxy in each mode.
-const MIXED: World = World { native: [true, false], gives_up: false, ..DURABLE };
-const MIXED_OTHER: World = World { native: [false, true], ..MIXED };
-
-const WORLDS: [(&str, World); 11] = [
+const WORLDS: [(&str, World); 6] = [
     ("durable", DURABLE),
     ("return", RETURN),
     ("both", BOTH),
     ("kill", KILL),
     ("wanders", WANDERS),
     ("questions", QUESTIONS),
-    ("coexist", COEXIST),
-    ("coexist, both", COEXIST_BOTH),
-    ("coexist, return", COEXIST_RETURN),
-    ("coexist beside durable", MIXED),
-    ("durable beside coexist", MIXED_OTHER),
 ];
 
 /// Far too large to be searched, so only walked through.
 const WIDE: World = World {
     claims: [3; 2],
     incarnations: [2; 2],
-    beats: [3; 2],
     steady: [false; 2],
     gives_up: true,
     questions: 2,
@@ -93,12 +73,9 @@ fn an_owned_name_keeps_every_rule_in_all_worlds() {
 
 #[test]
 fn an_owned_name_keeps_every_rule_on_long_walks() {
-    for native in [[false; 2], [true; 2], [true, false]] {
-        let world = World { native, ..WIDE };
-        let found = wander(&world, 5000, 400);
-        report("walks", &world, &found);
-        assert!(found.broken.is_none(), "{:?}", found.broken);
-    }
+    let found = wander(&WIDE, 5000, 400);
+    report("walks", &WIDE, &found);
+    assert!(found.broken.is_none(), "{:?}", found.broken);
 }
 
 #[test]
@@ -106,41 +83,10 @@ fn owned_names_end_at_the_deadline() {
     breaks(Weak::KeptPastTheDeadline, RETURN, Broken::TwoHolders);
 }
 
-#[test]
-fn a_window_ends_with_the_own_lease() {
-    breaks(Weak::WindowAfterOwnLease, COEXIST, Broken::TokenNotGreater);
-}
-
-#[test]
-fn an_owner_is_outvoted_only_if_its_counter_stands_still() {
-    breaks(Weak::TakenWithoutCompare, COEXIST, Broken::TokenNotGreater);
-}
-
-#[test]
-fn a_renewal_on_its_way_is_void_in_the_next_generation() {
-    breaks(Weak::RenewedInAnyGeneration, COEXIST, Broken::TokenNotGreater);
-}
-
-#[test]
-fn one_reading_says_nothing_of_the_own_lease() {
-    breaks(Weak::TakenAfterOneReading, COEXIST, Broken::TokenNotGreater);
-}
-
-#[test]
-fn a_window_that_was_won_before_the_generation_is_spent() {
-    let world = World { gives_up: true, ..COEXIST };
-    breaks(Weak::AnswerOfAGenerationBefore, world, Broken::TokenNotGreater);
-}
-
 /// A grant that is not written yet: the row looks idle.
 #[test]
-fn by_rows_alone_nobody_but_the_owner_knows_whether_a_name_is_idle() {
+fn nobody_but_the_owner_knows_whether_a_name_is_idle() {
     breaks(Weak::TakenByItsLooks, DURABLE, Broken::TwoHolders);
-}
-
-#[test]
-fn the_own_lease_counts_only_where_the_server_excludes() {
-    breaks(Weak::OwnLeaseBesideRows, MIXED_OTHER, Broken::TwoHolders);
 }
 
 #[test]
