@@ -46,8 +46,6 @@ pub enum Mutant {
     AnswerBeforeRow,
     /// A proxy in mode durable grants while another one has locks whose rows are not written yet.
     LateRowsIgnored,
-    /// A row is late though another proxy grants by rows alone.
-    LateBesideRows,
     /// A server with meta's identity is taken for the primary though a later epoch is known (I14).
     IdentityAlone,
     /// The question before a COMMIT asks for rows of these names, not for their holder (I11).

@@ -26,6 +26,8 @@ on_both! {
 const LATE: [&str; 6] = ["--mode", "coexist", "--lease", "3s", "--row-delay", "25ms"];
 /// No row is written before a test has looked.
 const LATEST: [&str; 6] = ["--mode", "coexist", "--lease", "10m", "--row-delay", "1s"];
+/// No row is written for a second.
+const SLOW: [&str; 6] = ["--mode", "coexist", "--lease", "3s", "--row-delay", "1s"];
 const BY_ROWS: [&str; 4] = ["--mode", "durable", "--lease", "3s"];
 
 /// Locks whose rows were late.
@@ -168,8 +170,7 @@ fn a_new_connection_is_asked_about_and_then_late_at_once(server: &Server) {
 
 fn a_proxy_by_rows_alone_waits_for_rows_that_are_late(server: &Server) {
     let own = suited(server);
-    let first =
-        Proxy::start(&own.server.url, &["--mode", "coexist", "--lease", "3s", "--row-delay", "1s"]);
+    let first = Proxy::start(&own.server.url, &SLOW);
     let mut one = Session::at(first.port);
     until_late(&first, &mut one);
     for name in ["r1", "r2", "r3"] {
@@ -198,23 +199,32 @@ fn a_proxy_by_rows_alone_waits_for_rows_that_are_late(server: &Server) {
 }
 
 fn a_proxy_by_rows_alone_waits_for_the_sessions_of_a_stopped_proxy(server: &Server) {
+    let by_rows = |url: &str, schema: &str| Proxy::start_on(url, schema, &BY_ROWS);
+    assert!(waits_for_a_stopped_proxy(server, by_rows), "its session has ended first");
+}
+
+/// Whether a proxy by rows alone gives a lock away only when the session of a stopped one, which has it without a row, has
+/// ended at the server.
+fn waits_for_a_stopped_proxy(server: &Server, by_rows: impl Fn(&str, &str) -> Proxy) -> bool {
     let own = suited(server);
-    let first =
-        Proxy::start(&own.server.url, &["--mode", "coexist", "--lease", "3s", "--row-delay", "1s"]);
+    let first = Proxy::start(&own.server.url, &SLOW);
     let mut one = Session::at(first.port);
     until_late(&first, &mut one);
     one.lock("s");
     first.signal("STOP");
     assert_eq!(holder(&own.server, &first, "s"), None, "the row is late");
-    let second = Proxy::start_on(&own.server.url, &first.schema, &BY_ROWS);
+    let second = by_rows(&own.server.url, &first.schema);
     let mut two = Session::at(second.port);
     two.ask_for("s");
     two.gets_it();
     let (mut root, flavour) = (own.server.root(), flavour_of(server));
-    assert!(!is_at_server(&mut root, flavour, one.id()), "its session has ended first");
+    let waits = !is_at_server(&mut root, flavour, one.id());
     first.signal("CONT");
-    one.send("DO 1");
-    one.last_words();
+    if waits {
+        one.send("DO 1");
+        one.last_words();
+    }
+    waits
 }
 
 fn a_proxy_by_rows_alone_waits_for_the_sessions_of_the_process_before_it(server: &Server) {
@@ -222,8 +232,7 @@ fn a_proxy_by_rows_alone_waits_for_the_sessions_of_the_process_before_it(server:
     let folder = Folder::new();
     let state = folder.file("state").display().to_string();
     let state = ["--state-dir", &state];
-    let late = ["--mode", "coexist", "--lease", "3s", "--row-delay", "1s"];
-    let mut first = Proxy::start(&own.server.url, &[&late[..], &state].concat());
+    let mut first = Proxy::start(&own.server.url, &[&SLOW[..], &state].concat());
     let mut one = Session::at(first.port);
     until_late(&first, &mut one);
     let (mut root, flavour) = (own.server.root(), flavour_of(server));
@@ -261,8 +270,7 @@ fn a_stopped_proxy_keeps_no_lock_from_another_one_of_its_mode(server: &Server) {
 
 fn a_session_that_ends_leaves_no_lock(server: &Server) {
     let own = suited(server);
-    let first =
-        Proxy::start(&own.server.url, &["--mode", "coexist", "--lease", "3s", "--row-delay", "1s"]);
+    let first = Proxy::start(&own.server.url, &SLOW);
     let mut waiter = Session::at(first.port);
     until_late(&first, &mut waiter);
     for _ in 0..5 {
@@ -290,4 +298,21 @@ fn a_delay_of_zero_holds_from_the_next_lock_on(server: &Server) {
         one.unlock("z");
     }
     assert!(late(&proxy).abs() < f64::EPSILON);
+}
+
+/// The rows of others are not waited for, and the test above must notice.
+#[cfg(feature = "mutants")]
+mod left_out {
+    use super::{BY_ROWS, Proxy, Server, on_both, waits_for_a_stopped_proxy};
+
+    on_both! {
+        mutant_late_rows_ignored
+    }
+
+    fn mutant_late_rows_ignored(server: &Server) {
+        let mutant = |url: &str, schema: &str| {
+            Proxy::start_mutant_on(url, schema, "LateRowsIgnored", &BY_ROWS)
+        };
+        assert!(!waits_for_a_stopped_proxy(server, mutant), "nobody notices");
+    }
 }

@@ -19,6 +19,7 @@
 //! | `ProofBeforeRow` | `a_claim_is_judged_when_it_has_the_row` in tests/it/native_claims.rs |
 //! | `ReleaseWithoutGuard` | the holder of the lock has its row |
 //! | `AnswerBeforeRow` | the holder of the lock has its row |
+//! | `LateRowsIgnored` | tests/it/late_rows.rs |
 //! | `ResumeWithoutRenewal` | the model: the takeover ends the sessions, and the audit of held locks closes them, before a client gets another reply |
 //! | `NoGrace`, `RenewWithoutReclaim`, `IdentityAlone` | tests/it/pooling/failover.rs |
 //! | `UnwitnessedGrant`, `UnwitnessedRenewal` | tests/it/witnesses.rs, and `make torture-failover` |
@@ -118,6 +119,8 @@ impl Stage {
                 state: false,
                 mode,
                 pool_size: None,
+                // A rule about rows is seen where each lock has one at once.
+                more: &["--row-delay", "0s"],
                 ..Options::of_root(schema.clone())
             };
             Node::start(number, &[server.port], &options)

@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::mutants::{self, Mutant};
 use crate::types::{BackendId, ProxyId};
 
 /// The setting in force, whether it may be followed, and the sessions that have locks without a row.
@@ -132,8 +131,7 @@ impl LateSession {
         self.slot.run.store(run, Ordering::Relaxed);
         // The keeper forbids first and looks then; this shows first and asks then. So one of them sees the other.
         let before = self.slot.proxy.swap(proxy.0, Ordering::SeqCst);
-        let allowed =
-            self.all.allowed.load(Ordering::SeqCst) || mutants::on(Mutant::LateBesideRows);
+        let allowed = self.all.allowed.load(Ordering::SeqCst);
         if !allowed && before == 0 {
             self.end();
         }

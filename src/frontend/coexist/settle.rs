@@ -340,10 +340,10 @@ mod tests {
     fn where_rows_may_be_late_the_client_gets_the_answer_at_once() {
         for known in [true, false] {
             let mut stage = Stage::new(Flavour::MySql);
-            stage.locks.late = (true, known);
+            (stage.locks.late, stage.locks.confirmed) = (true, known);
             claims(&mut stage, b'1').expect("a live session");
             assert_eq!(stage.server.client, response(b'1'));
-            assert!(stage.locks.late.1, "the server was asked in which run it is");
+            assert!(stage.locks.confirmed, "the server was asked in which run it is");
             let cx = stage.cx();
             assert!(cx.locks.ledger().held().late_since(&key("a")).is_some());
             assert!(cx.locks.ledger().depends_on(PROXY), "a lost lease ends it");
@@ -366,14 +366,14 @@ mod tests {
             let mut stage = Stage::with(Flavour::MySql, |raw| {
                 raw.on_store_error = Some(decision.to_owned());
             });
-            stage.locks.late.0 = true;
+            stage.locks.late = true;
             stage.locks.native.push_back(vec![name("a")]);
             stage.grants(5);
             settle(&mut stage, need).expect("a live session");
             assert_eq!(stage.cx().locks.ledger().held().grants(), [(key("a"), 5)], "{decision}");
         }
         let mut stage = Stage::new(Flavour::MySql);
-        stage.locks.late.0 = true;
+        stage.locks.late = true;
         stage.locks.outcomes.push_back(Acquired::Unproven);
         stage.locks.native.push_back(Vec::new());
         claims(&mut stage, b'0').expect("a live session");
@@ -383,7 +383,7 @@ mod tests {
     #[test]
     fn late_rows_are_written_before_a_command_that_reads_them() {
         let mut stage = Stage::new(Flavour::MySql);
-        stage.locks.late = (true, true);
+        (stage.locks.late, stage.locks.confirmed) = (true, true);
         claims(&mut stage, b'1').expect("a live session");
         stage.grants(7);
         run(settle_rows(&mut stage.cx(), PendingRowUpdate::late())).expect("a live session");

@@ -91,13 +91,16 @@ pub(crate) fn decide_watched(
                 return Ok(CommandAction::Forward(Some(stream.looking())));
             }
             let text = text_at.map(|at| &payload[at..]);
-            let names = text.is_none_or(|text| names_locks(context, text));
-            watch.note_reading(names);
-            let runs = |text| runs_others(text, view.dialect(link.status().flags()));
-            let reads = names || link.guard().is_late() && text.is_some_and(runs);
-            if reads && link.guard().wants_rows() {
-                // The command is looked at again when the rows are written.
-                return Ok(CommandAction::Incomplete);
+            let prepares = Command(byte) == Command::STMT_PREPARE && watch.keeps_rows();
+            // Other texts are not searched again: only a session with such a lock pays for it.
+            if prepares || link.guard().is_late() {
+                let names = text.is_none_or(|text| names_locks(context, text));
+                watch.note_reading(names && prepares);
+                let runs = |text| runs_others(text, view.dialect(link.status().flags()));
+                if (names || text.is_some_and(runs)) && link.guard().wants_rows() {
+                    // The command is looked at again when the rows are written.
+                    return Ok(CommandAction::Incomplete);
+                }
             }
             watch_text(watch, view, link, Command(byte), text);
         }

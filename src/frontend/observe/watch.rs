@@ -48,7 +48,7 @@ pub(crate) struct Watch {
     forgot: bool,
     /// A call was found in the long statement that is under way.
     long_calls: bool,
-    /// A text was seen that reads rows: it may be prepared.
+    /// A text that may read rows was prepared.
     reads: bool,
     /// Receives the response to the command that is forwarded next.
     next: Option<Box<Seen>>,
@@ -94,9 +94,9 @@ impl Watch {
         matches!(self.purpose, Purpose::Rows(_))
     }
 
-    /// A text was seen, and whether it may read rows.
+    /// A text is about to be prepared, and may read rows if this is so.
     pub(crate) fn note_reading(&mut self, reads: bool) {
-        self.reads |= reads && self.keeps_rows();
+        self.reads |= reads;
     }
 
     /// Whether a prepared statement may read rows.

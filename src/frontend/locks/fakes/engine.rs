@@ -40,7 +40,8 @@ pub(crate) struct ScriptedLocks {
     pub(crate) protects: bool,
     pub(crate) draining: bool,
     /// Whether rows may be late, and whether the connection is known to be of the run in which locks are held.
-    pub(crate) late: (bool, bool),
+    pub(crate) late: bool,
+    pub(crate) confirmed: bool,
 }
 
 impl ScriptedLocks {
@@ -60,7 +61,8 @@ impl ScriptedLocks {
             trusts: true,
             protects: true,
             draining: false,
-            late: (false, false),
+            late: false,
+            confirmed: false,
         }
     }
 }
@@ -98,15 +100,15 @@ impl Locks for ScriptedLocks {
     }
 
     fn allows_late(&self) -> bool {
-        self.late.0
+        self.late
     }
 
     fn knows_run_of(&self, _: Duration) -> bool {
-        self.late.1
+        self.confirmed
     }
 
     fn confirm(&mut self) -> Task<'static, ()> {
-        self.late.1 = true;
+        self.confirmed = true;
         Box::pin(async {})
     }
 
